@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "broker/base/log.h"
-#include "broker/server/server.h"
+#include "broker/server/connection_host.h"
 
 namespace gearstalk {
 namespace {
@@ -19,11 +19,8 @@ constexpr std::size_t kLeavePieces = 256;
 
 }  // namespace
 
-Connection::Connection(Server& server, Peer peer, std::span<Protocol* const> protocols)
-    : server_(server),
-      peer_(std::move(peer)),
-      switch_(protocols, *this),
-      active_at_(server.Now()) {}
+Connection::Connection(ConnectionHost& host, Peer peer, std::span<Protocol* const> protocols)
+    : host_(host), peer_(std::move(peer)), switch_(protocols, *this), active_at_(host.Now()) {}
 
 Connection::~Connection() {
   transport_->SetReading(Transport::Reading::kOff);
@@ -33,33 +30,33 @@ Connection::~Connection() {
 void Connection::Attach(std::unique_ptr<Transport> transport) {
   transport_ = std::move(transport);
   transport_->SetReading(Transport::Reading::kOn);
-  if (transport_->handshaking()) server_.NoteUndecided(*this);
+  if (transport_->handshaking()) host_.NoteUndecided(*this);
 }
 
 Output& Connection::out() {
-  if (!dirty_hook.is_linked()) server_.NoteDirty(*this);
+  if (!dirty_hook.is_linked()) host_.NoteDirty(*this);
   return out_;
 }
 
-Time Connection::Now() const { return server_.Now(); }
+Time Connection::Now() const { return host_.Now(); }
 
 std::size_t Connection::MostUnasked() const {
-  return server_.most_unread_output() + 2 * Output::kMaxGather;
+  return host_.most_unread_output() + 2 * Output::kMaxGather;
 }
 
-TurnShare Connection::share() const { return server_.share(); }
+TurnShare Connection::share() const { return host_.share(); }
 
 void Connection::Resume() {
   waits_ = false;
-  if (!input_.empty() || eof_) server_.RunLater(*this);
+  if (!input_.empty() || eof_) host_.RunLater(*this);
 }
 
 void Connection::RunSoon() {
   waits_ = false;
-  server_.RunLater(*this);
+  host_.RunLater(*this);
 }
 
-void Connection::OnRefused(Refusal why, const Refused& what) { server_.Refuse(why, peer_, what); }
+void Connection::OnRefused(Refusal why, const Refused& what) { host_.Refuse(why, peer_, what); }
 
 // Besides these lines, the log counts refused jobs by reason once a second.
 void Connection::OnJobRefused(Code why, std::string_view tube) {
@@ -78,18 +75,18 @@ void Connection::OnCommand(std::string_view command, std::string_view about) {
       {{"client", peer_.Name()}, {"connection", peer_.id}, {"command", command}, {"about", about}});
 }
 
-void Connection::OnOperatorAct(const OperatorAct& act) { server_.NoteOperatorAct(peer_, act); }
+void Connection::OnOperatorAct(const OperatorAct& act) { host_.NoteOperatorAct(peer_, act); }
 
 void Connection::OnReadable() {
-  server_.BeginRound();
+  host_.BeginRound();
   Hear();
 }
 
 void Connection::Hear() {
   if (closing_ || broken_ || Crowded()) return;
-  if (server_.frozen()) {
+  if (host_.frozen()) {
     transport_->Mute(true);
-    return server_.NoteFrozen(*this);
+    return host_.NoteFrozen(*this);
   }
   if (run_hook.is_linked()) {
     // Input that was read before is run first, which takes a while unless its turn is the next.
@@ -97,9 +94,9 @@ void Connection::Hear() {
     unwatched_ = !unread_;
     return;
   }
-  if (!server_.TakeTurn()) {
+  if (!host_.TakeTurn()) {
     unread_ = true;
-    return server_.RunLater(*this);
+    return host_.RunLater(*this);
   }
   Receive(switch_.BodySpace());
 }
@@ -107,30 +104,29 @@ void Connection::Hear() {
 // Reads once. The body of a job under way is read into its place; everything else goes through the
 // server's buffer, behind what was left over from the last time.
 void Connection::Receive(std::span<char> body) {
-  if (transport_->shakes() && !server_.TakeHandshake()) {
+  if (transport_->shakes() && !host_.TakeHandshake()) {
     unread_ = true;
-    return server_.RunLater(*this);
+    return host_.RunLater(*this);
   }
-  const std::span<char> buffer = server_.read_buffer();
+  const std::span<char> buffer = host_.read_buffer();
   const std::size_t left = body.empty() ? input_.size() : 0;
   std::memcpy(buffer.data(), input_.view().data(), left);
-  const Transport::Received got =
-      transport_->Read(body, buffer.subspan(left), server_.read_share());
+  const Transport::Received got = transport_->Read(body, buffer.subspan(left), host_.read_share());
   if (got.network > 0) {
-    server_.CountReceived(got.network);
-    active_at_ = server_.Now();
+    host_.CountReceived(got.network);
+    active_at_ = host_.Now();
   }
-  if (got.answers) server_.NoteDirty(*this);
+  if (got.answers) host_.NoteDirty(*this);
   if (got.then == Transport::Received::Then::kBroken) return Break();
   if (got.then == Transport::Received::Then::kFailed) return OnFailed();
   if (got.body > 0) switch_.OnBody(got.body);
   if (got.body + got.rest > 0) {
     OnReceived({buffer.data(), left + got.rest});
   } else if (transport_->handshaking()) {
-    server_.NoteUndecided(*this);
+    host_.NoteUndecided(*this);
     if (transport_->waits_to_shake()) {
       unread_ = true;
-      return server_.RunLater(*this);
+      return host_.RunLater(*this);
     }
   }
   if (got.then == Transport::Received::Then::kEnd && !closing_ && !broken_) OnEof();
@@ -140,7 +136,7 @@ void Connection::Receive(std::span<char> body) {
 void Connection::OnFailed() {
   const Transport::Failure failure = transport_->failure();
   if (failure.refusal) {
-    server_.Refuse(*failure.refusal, peer_, {.error = failure.error});
+    host_.Refuse(*failure.refusal, peer_, {.error = failure.error});
   } else {
     LogOfClient(LogLevel::kInfo, "TLS failed",
                 {{"error", failure.error}, {"client", peer_.Name()}, {"connection", peer_.id}});
@@ -151,7 +147,7 @@ void Connection::OnFailed() {
 void Connection::OnSecured(std::string certificate) {
   peer_.tls = true;
   peer_.certificate = std::move(certificate);
-  server_.UpdateAccess(*this);
+  host_.UpdateAccess(*this);
 }
 
 void Connection::OnReceived(std::string_view bytes) {
@@ -176,7 +172,7 @@ void Connection::TakeTurn() {
   if (std::exchange(unread_, false) && transport_->reading() == Transport::Reading::kOn)
     return Receive(switch_.BodySpace());
   if (waits_ || stalled_) return;
-  if (Crowded()) return server_.RunLater(*this);
+  if (Crowded()) return host_.RunLater(*this);
   const InputResult result = switch_.OnInput(input_.view());
   input_.Consume(result.bytes);
   AfterInput(result);
@@ -184,7 +180,7 @@ void Connection::TakeTurn() {
 }
 
 bool Connection::Crowded() const {
-  return dirty_hook.is_linked() && out_.size() >= server_.limits().output;
+  return dirty_hook.is_linked() && out_.size() >= host_.limits().output;
 }
 
 void Connection::AfterInput(const InputResult& result) {
@@ -198,7 +194,7 @@ void Connection::AfterInput(const InputResult& result) {
       waits_ = !run_hook.is_linked();
       break;
     case Next::kYield:
-      server_.RunAgain(*this);
+      host_.RunAgain(*this);
       break;
     case Next::kClose:
       CloseWhenSent();
@@ -206,7 +202,7 @@ void Connection::AfterInput(const InputResult& result) {
   }
   // After an answer, the time limit for the next first word begins anew.
   if (!undecided() || result.bytes > 0) undecided_hook.unlink();
-  if (undecided()) server_.NoteUndecided(*this);
+  if (undecided()) host_.NoteUndecided(*this);
 }
 
 // A waiting session is watched for the end of its peer; otherwise one hang-up is enough.
@@ -224,13 +220,13 @@ void Connection::GoOnReading() {
 // The peer hung up while nothing was read from it. Commands that it sent before are still read and
 // run as there is room, but waits end, because no client is left to wait.
 void Connection::OnHangUp() {
-  server_.BeginRound();
+  host_.BeginRound();
   if (transport_->reading() != Transport::Reading::kWatchClose) return;
-  if (server_.frozen()) return server_.NoteFrozen(*this);
+  if (host_.frozen()) return host_.NoteFrozen(*this);
   hung_up_ = true;
   if (std::exchange(waits_, false)) switch_.OnEof();
   PauseReading();
-  server_.RunLater(*this);
+  host_.RunLater(*this);
 }
 
 // A half-closed connection gets its answers: waits end, the commands that were sent are run, then
@@ -240,20 +236,20 @@ void Connection::OnEof() {
   transport_->SetReading(Transport::Reading::kOff);
   switch_.OnEof();
   waits_ = false;
-  server_.RunLater(*this);
+  host_.RunLater(*this);
 }
 
 void Connection::CloseWhenSent() {
   closing_ = true;
   transport_->SetReading(Transport::Reading::kOff);
   // Its jobs must not wait until the peer has read everything.
-  if (!LeaveEngine()) server_.NoteLeaving(*this);
-  server_.NoteDirty(*this);
+  if (!LeaveEngine()) host_.NoteLeaving(*this);
+  host_.NoteDirty(*this);
 }
 
 void Connection::Break() {
   broken_ = true;
-  server_.NoteDirty(*this);
+  host_.NoteDirty(*this);
 }
 
 bool Connection::Leave() {
@@ -267,7 +263,7 @@ bool Connection::Leave() {
 bool Connection::Flush() {
   if (broken_) return false;
   std::array<iovec, 64> pieces;
-  const std::size_t most = server_.send_share();
+  const std::size_t most = host_.send_share();
   std::size_t sent_in_round = 0;
   while (!out_.empty()) {
     if (sent_in_round >= most) {
@@ -275,18 +271,18 @@ bool Connection::Flush() {
       WaitForSpace();
       return !LeavesTooMuchUnread();
     }
-    if (!server_.MaySend()) {
-      server_.NoteDirty(*this);
+    if (!host_.MaySend()) {
+      host_.NoteDirty(*this);
       return true;
     }
     const int count =
-        out_.Gather(pieces.data(), static_cast<int>(pieces.size()), server_.Durable(), most);
+        out_.Gather(pieces.data(), static_cast<int>(pieces.size()), host_.Durable(), most);
     if (count == 0) {
       if (const std::optional<bool> over = FlushTransport()) return *over;
       // It waits for the journal; the server returns to it when the durable position advances.
       StopWaitingForSpace();
-      server_.NoteHeld(*this);
-      if (server_.Behind() || out_.size() >= server_.limits().output) Stall();
+      host_.NoteHeld(*this);
+      if (host_.Behind() || out_.size() >= host_.limits().output) Stall();
       return !LeavesTooMuchUnread();
     }
     const ssize_t sent = transport_->Write(pieces.data(), count);
@@ -296,7 +292,7 @@ bool Connection::Flush() {
       WaitForSpace();
       return !LeavesTooMuchUnread();
     }
-    server_.CountSent(static_cast<std::size_t>(sent));
+    host_.CountSent(static_cast<std::size_t>(sent));
     out_.Consume(static_cast<std::size_t>(sent));
     sent_in_round += static_cast<std::size_t>(sent);
   }
@@ -305,7 +301,7 @@ bool Connection::Flush() {
   if (stalled_) {
     SetStalled(false);
     GoOnReading();
-    server_.RunLater(*this);
+    host_.RunLater(*this);
   }
   return !closing_;
 }
@@ -324,16 +320,16 @@ std::optional<bool> Connection::FlushTransport() {
 }
 
 void Connection::OnWritable() {
-  server_.BeginRound();
-  if (server_.frozen()) StopWaitingForSpace();
-  active_at_ = server_.Now();
-  server_.NoteDirty(*this);
+  host_.BeginRound();
+  if (host_.frozen()) StopWaitingForSpace();
+  active_at_ = host_.Now();
+  host_.NoteDirty(*this);
 }
 
 void Connection::WaitForSpace() {
   if (!std::exchange(writing_, true)) transport_->WatchWriting(true);
   // A peer that asks for new TLS keys makes the transport answer, too.
-  if (unsent() >= server_.limits().output) Stall();
+  if (unsent() >= host_.limits().output) Stall();
 }
 
 // What its own commands answer waits as long as the peer likes. While memory is full, far fewer
@@ -341,9 +337,9 @@ void Connection::WaitForSpace() {
 bool Connection::LeavesTooMuchUnread() const {
   const std::size_t unasked = out_.unasked();
   const bool wastes =
-      writing_ && unasked > server_.limits().output / kUnaskedShare && server_.MemoryFull();
-  if (!wastes && unasked < server_.most_unread_output()) return false;
-  server_.Refuse(Refusal::kOutput, peer_);
+      writing_ && unasked > host_.limits().output / kUnaskedShare && host_.MemoryFull();
+  if (!wastes && unasked < host_.most_unread_output()) return false;
+  host_.Refuse(Refusal::kOutput, peer_);
   return true;
 }
 
@@ -355,12 +351,12 @@ void Connection::StopWaitingForSpace() {
 void Connection::Stall() {
   if (stalled_) return;
   SetStalled(true);
-  if (unsent() >= server_.limits().output) server_.CountStall();
+  if (unsent() >= host_.limits().output) host_.CountStall();
   if (!eof_ && !closing_) PauseReading();
 }
 
 void Connection::SetStalled(bool stalled) {
-  if (std::exchange(stalled_, stalled) != stalled) server_.NoteStalled(stalled);
+  if (std::exchange(stalled_, stalled) != stalled) host_.NoteStalled(stalled);
 }
 
 }  // namespace gearstalk

@@ -15,7 +15,7 @@
 
 namespace gearstalk {
 
-class Server;
+class ConnectionHost;
 
 // One client: reads what its transport has, lets the protocol switch run it, and gathers what is to
 // be sent until the end of the round. Owned by the server.
@@ -38,7 +38,7 @@ class Connection final : public Wire, private TransportEvents {
  public:
   // Unread input of a session that waits, in bytes; beyond it the transport is left alone.
   static constexpr std::size_t kMaxInput = 64 * 1024;
-  Connection(Server& server, Peer peer, std::span<Protocol* const> protocols);
+  Connection(ConnectionHost& host, Peer peer, std::span<Protocol* const> protocols);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -133,7 +133,7 @@ class Connection final : public Wire, private TransportEvents {
   // If there is room.
   void GoOnReading();
 
-  Server& server_;
+  ConnectionHost& host_;
   Peer peer_;
   Output out_;
   ProtocolSwitch switch_;

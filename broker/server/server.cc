@@ -22,11 +22,9 @@ std::size_t DescriptorLimit() {
 }  // namespace
 
 Server::Server(EventLoop& loop, const Clock& clock, RoundHooks& hooks)
-    : loop_(loop),
-      clock_(clock),
-      hooks_(hooks),
+    : ConnectionHost(clock, hooks),
+      loop_(loop),
       sockets_(loop),
-      read_buffer_(Connection::kMaxInput + 2 * kReadSize),
       room_(DescriptorLimit() - kSpareDescriptors) {}
 
 Server::~Server() = default;
@@ -55,52 +53,6 @@ void Server::SetAccess(AccessRules rules) {
   for (const auto& connection : connections_) {
     if (connection != nullptr) UpdateAccess(*connection);
   }
-}
-
-void Server::UpdateAccess(Connection& connection) {
-  const Peer& peer = connection.peer();
-  connection.set_access(access_.For(peer.listen, peer.certificate));
-}
-
-void Server::BeginRound() {
-  ++events_;
-  if (in_round_) return;
-  in_round_ = true;
-  hooks_.BeginRound();
-  round_began_ = hooks_.Fresh();
-  share_ = TurnShare::OfOne(queued_);
-  turns_ = 0;
-  in_time_ = true;
-  backlog_ = false;
-  handshakes_ = 0;
-}
-
-bool Server::TakeTurn() {
-  if (++turns_ % kTurnsOfAShare == 0) share_ = TurnShare::OfOne(turns_ + queued_);
-  // Without a system call for each of them, most turns are shorter than a look at the clock.
-  if (routers_ == nullptr || turns_ % kTurnsOfALook == 0) {
-    in_time_ = hooks_.Fresh() - round_began_ < kReadTime;
-  }
-  return in_time_;
-}
-
-bool Server::TakeHandshake() {
-  if (handshakes_ == kRoundHandshakes) return false;
-  const Time now = hooks_.Fresh();
-  if (handshakes_ == 0) first_handshake_ = now;
-  if (handshakes_ > 0 && now - first_handshake_ >= kHandshakeTime) return false;
-  ++handshakes_;
-  return true;
-}
-
-std::size_t Server::read_share() const {
-  const std::size_t sharing = std::max<std::size_t>(turns_ + queued_, 1);
-  return std::clamp<std::size_t>(kRoundRead / sharing, 1024, kReadSize);
-}
-
-std::size_t Server::send_share() const {
-  const std::size_t sharing = std::max<std::size_t>(turns_ + queued_, 1);
-  return std::clamp<std::size_t>(kRoundSent / sharing, 16 * 1024, Output::kMaxGather);
 }
 
 void Server::Run() {
@@ -166,13 +118,6 @@ bool Server::CatchingUp() {
 void Server::CloseOverdue() {
   if (!undecided_.empty()) CloseUndecided();
   if (look_for_idle_ <= Now()) CloseIdle();
-}
-
-void Server::RunAgain(Connection& connection) {
-  Queue(run_.greedy, connection);
-  if (!connection.dirty_hook.is_linked()) return;
-  connection.dirty_hook.unlink();
-  dirty_.greedy.push_back(connection);
 }
 
 // While more connections wait for a turn than there is time for, greedy ones get a quarter of their

@@ -5,26 +5,6 @@
 
 namespace gearstalk {
 
-void Server::Refuse(Refusal refusal, const Peer& peer, const Refused& what) {
-  refusals_.Count(refusal);
-  if (!Logs(LogLevel::kWarning)) return;
-  const auto or_dash = [](std::string_view text) { return text.empty() ? "-" : text; };
-  LogOfClient(LogLevel::kWarning, "refused",
-              {{"reason", kRefusalNames[static_cast<std::size_t>(refusal)]},
-               {"error", or_dash(what.error)},
-               {"command", or_dash(what.command)},
-               {"tube", or_dash(what.tube)},
-               {"certificate", or_dash(peer.certificate)},
-               {"client", peer.Name()},
-               {"connection", peer.id}});
-}
-
-void Server::NoteUndecided(Connection& connection) {
-  if (connection.undecided_hook.is_linked()) return;
-  connection.undecided_since = Now();
-  undecided_.push_back(connection);
-}
-
 void Server::CloseUndecided() {
   while (!undecided_.empty()) {
     Connection& first = undecided_.front();

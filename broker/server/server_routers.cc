@@ -37,6 +37,7 @@ void Server::UseRouters(std::size_t count) {
   routers_->SetHandshakeTimeout(limits_.handshake_timeout);
   routers_->SetTls(tls());
   connections_.resize(1);
+  by_routers_ = true;
 }
 
 Status Server::StartRouters() {
