@@ -37,6 +37,8 @@ class Consumer : public Timer {
   bool worker() const { return worker_; }      // has reserved, or can do a function
   bool idle() const { return worker_ && held_.empty(); }
   bool waiting() const { return wait_ != Wait::kNone; }
+  // Rises with every new wait: the order of service.
+  std::uint64_t wait_since() const { return wait_since_; }
   std::size_t held() const { return held_.size(); }
   // The first `bound` jobs that it holds, by the end of their time. O(bound log bound).
   template <typename Visit>
@@ -49,11 +51,8 @@ class Consumer : public Timer {
   virtual ~Consumer();
 
  private:
-  friend class BadEnds;
   friend class Dispatch;
   friend class Engine;
-  friend class ReadyTubes;
-  friend class WaitingLine;
   enum class Wait : std::uint8_t { kNone, kReserving, kSleeping };
 
   using Hook = boost::intrusive::list_member_hook<>;
@@ -64,12 +63,12 @@ class Consumer : public Timer {
   IndexedHeap<Job> held_;  // by deadline; kNever where there is none
   Wait wait_ = Wait::kNone;
   bool joined_ = false;
-  bool producer_ = false;         // has put or submitted
-  bool worker_ = false;           // has reserved, or can do a function
-  bool limited_ = false;          // took a job under a CAN_DO_TIMEOUT since its last sleep
-  bool needs_ttr_ = false;        // reserves (beanstalk): every job it takes has a deadline
-  Time wait_until_ = kNever;      // reserve-with-timeout
-  std::uint64_t wait_since_ = 0;  // rises with every new wait: the order of service
+  bool producer_ = false;     // has put or submitted
+  bool worker_ = false;       // has reserved, or can do a function
+  bool limited_ = false;      // took a job under a CAN_DO_TIMEOUT since its last sleep
+  bool needs_ttr_ = false;    // reserves (beanstalk): every job it takes has a deadline
+  Time wait_until_ = kNever;  // reserve-with-timeout
+  std::uint64_t wait_since_ = 0;
   Time wait_began_ = 0;
   Time waited_ = 0;           // how long, for the job it gets next
   Tube* promised_ = nullptr;  // tube whose job it was woken for and has not asked for yet

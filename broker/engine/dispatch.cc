@@ -18,14 +18,14 @@ constexpr std::size_t kExpired = 4096;
 
 Job* Dispatch::BestFor(Time now, Consumer& consumer) {
   engine_.pauses_.EndDue(now);
-  Job* best = ready_.FrontFor(consumer, engine_.effort_);
+  Job* best = ready_.FrontFor(consumer.watched_, consumer.index_, engine_.effort_);
   for (std::size_t steps = 0; best != nullptr && best->ExpiredAt(now); ++steps) {
     if (steps == kExpired) {
       ServeSoon(now, consumer.watched_);
       return nullptr;
     }
     engine_.expiries_.Expire(now, *best);
-    best = ready_.FrontFor(consumer, engine_.effort_);
+    best = ready_.FrontFor(consumer.watched_, consumer.index_, engine_.effort_);
   }
   return best;
 }
@@ -44,7 +44,8 @@ void Dispatch::BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time
   consumer.wait_ = wait;
   consumer.wait_until_ = until;
   ++engine_.totals_.waiting;
-  line_.Begin(consumer);
+  consumer.wait_since_ = line_.Begin();
+  line_.Enter(consumer);
   engine_.ArmConsumer(consumer);
 }
 

@@ -1,7 +1,6 @@
 #include "broker/engine/ready_tubes.h"
 
 #include <algorithm>
-#include <memory>
 
 namespace gearstalk {
 namespace {
@@ -37,27 +36,28 @@ bool ReadyTubes::LeavesBefore(const Job& a, const Job& b) const {
   return MoreUrgent(a, b);
 }
 
-// The tubes it watches that have ready jobs.
+// The watched tubes that have ready jobs.
 template <typename Visitor>
-void ReadyTubes::Visit(const Consumer& consumer, Visitor visit) const {
-  if (tubes_.size() < consumer.watched_.size()) {
+void ReadyTubes::Visit(const WatchList& watched, Visitor visit) const {
+  if (tubes_.size() < watched.size()) {
     for (const Tube* tube : tubes_) {
-      if (consumer.watched_.Find(*tube) != nullptr) visit(*tube);
+      if (watched.Find(*tube) != nullptr) visit(*tube);
     }
   } else {
-    for (const auto& watch : consumer.watched_) {
+    for (const auto& watch : watched) {
       if (watch->tube.ready() > 0) visit(watch->tube);
     }
   }
 }
 
-Job* ReadyTubes::FrontOfMany(Consumer& consumer, std::uint64_t& effort) const {
-  if (std::min(tubes_.size(), consumer.watched_.size()) > kVisited) {
-    if (consumer.index_ == nullptr) consumer.index_ = std::make_unique<ReadyIndex>();
-    return consumer.index_->Best(consumer.watched_, fresh_, fair_, effort);
+Job* ReadyTubes::FrontOfMany(const WatchList& watched, std::unique_ptr<ReadyIndex>& index,
+                             std::uint64_t& effort) const {
+  if (std::min(tubes_.size(), watched.size()) > kVisited) {
+    if (index == nullptr) index = std::make_unique<ReadyIndex>();
+    return index->Best(watched, fresh_, fair_, effort);
   }
   Job* best = nullptr;
-  Visit(consumer, [&](const Tube& tube) {
+  Visit(watched, [&](const Tube& tube) {
     Job* const front = tube.FrontJob();
     if (front != nullptr && (best == nullptr || LeavesBefore(*front, *best))) best = front;
   });

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "broker/engine/consumer.h"
 #include "broker/engine/ready_index.h"
 #include "broker/engine/tube.h"
+#include "broker/engine/watch_list.h"
 
 namespace gearstalk {
 
@@ -38,13 +39,14 @@ class ReadyTubes {
   // The tube has given a job. `weight` is its policy's.
   void NoteHandOut(Tube& tube, std::uint32_t weight);
 
-  // The front of the tubes that the consumer watches and that are not stopped; nullptr: there is
+  // The front of the tubes that a consumer watches and that are not stopped; nullptr: there is
   // none. Looks at those it watches or at those with ready jobs, whichever are fewer; where both
-  // are many, at what has changed. Counts in `effort`.
-  Job* FrontFor(Consumer& consumer, std::uint64_t& effort) const {
-    const WatchList& watched = consumer.watched_;
+  // are many, at what has changed, and makes the consumer's `index` if there is none. Counts in
+  // `effort`.
+  Job* FrontFor(const WatchList& watched, std::unique_ptr<ReadyIndex>& index,
+                std::uint64_t& effort) const {
     return watched.size() == 1 ? (*watched.begin())->tube.FrontJob()
-                               : FrontOfMany(consumer, effort);
+                               : FrontOfMany(watched, index, effort);
   }
   bool Has(const Tube& tube) const {
     return tube.ready_slot_ < tubes_.size() && tubes_[tube.ready_slot_] == &tube;
@@ -54,11 +56,12 @@ class ReadyTubes {
   bool LeavesBefore(const Job& a, const Job& b) const;
 
  private:
-  Job* FrontOfMany(Consumer& consumer, std::uint64_t& effort) const;
+  Job* FrontOfMany(const WatchList& watched, std::unique_ptr<ReadyIndex>& index,
+                   std::uint64_t& effort) const;
   // A tube without ready jobs saves up no turns.
   void JoinTurn(Tube& tube) const { tube.pass_ = std::max(tube.pass_, served_pass_); }
   template <typename Visitor>
-  void Visit(const Consumer& consumer, Visitor visit) const;
+  void Visit(const WatchList& watched, Visitor visit) const;
 
   bool fair_;
   std::uint64_t served_pass_ = 0;  // of the tube that handed out last

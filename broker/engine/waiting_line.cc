@@ -4,18 +4,13 @@
 
 namespace gearstalk {
 
-void WaitingLine::Begin(Consumer& consumer) {
-  consumer.wait_since_ = ++last_;
-  Enter(consumer);
-}
-
 void WaitingLine::Enter(Consumer& consumer) {
-  if (!consumer.watched_.wide()) {
-    for (const auto& watch : consumer.watched_) Enter(*watch);
+  if (!consumer.watched().wide()) {
+    for (const auto& watch : consumer.watched()) Enter(*watch);
     return;
   }
   auto at = wide_.end();
-  while (at != wide_.begin() && std::prev(at)->wait_since_ > consumer.wait_since_) {
+  while (at != wide_.begin() && std::prev(at)->wait_since() > consumer.wait_since()) {
     ++effort_;
     --at;
   }
@@ -23,17 +18,17 @@ void WaitingLine::Enter(Consumer& consumer) {
 }
 
 void WaitingLine::Leave(Consumer& consumer) {
-  if (consumer.watched_.wide()) {
+  if (consumer.watched().wide()) {
     wide_.erase(wide_.iterator_to(consumer));
     return;
   }
-  for (const auto& watch : consumer.watched_) Leave(*watch);
+  for (const auto& watch : consumer.watched()) Leave(*watch);
 }
 
 void WaitingLine::Enter(WatchEntry& watch) {
   WatchRing& line = watch.tube.line_;
   auto at = line.end();
-  while (at != line.begin() && std::prev(at)->consumer.wait_since_ > watch.consumer.wait_since_) {
+  while (at != line.begin() && std::prev(at)->consumer.wait_since() > watch.consumer.wait_since()) {
     ++effort_;
     --at;
   }
@@ -49,7 +44,7 @@ Consumer* WaitingLine::LongestOfAll(const Tube& tube) const {
   Consumer* const narrow = tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
   Consumer* const wide = LongestWide(tube);
   if (narrow == nullptr || wide == nullptr) return narrow == nullptr ? wide : narrow;
-  return narrow->wait_since_ < wide->wait_since_ ? narrow : wide;
+  return narrow->wait_since() < wide->wait_since() ? narrow : wide;
 }
 
 // Searches all waiting consumers that watch many tubes, longest wait first, for as many steps as
@@ -59,12 +54,12 @@ Consumer* WaitingLine::LongestWide(const Tube& tube) const {
   for (const Consumer& wide : wide_) {
     if (steps++ == tube.wide_.size()) break;
     ++effort_;
-    if (wide.watched_.Find(tube) != nullptr) return const_cast<Consumer*>(&wide);
+    if (wide.watched().Find(tube) != nullptr) return const_cast<Consumer*>(&wide);
   }
   if (wide_.size() <= tube.wide_.size()) return nullptr;
   Consumer* longest = nullptr;
   VisitWide(tube, [&longest](Consumer& consumer) {
-    if (longest == nullptr || consumer.wait_since_ < longest->wait_since_) longest = &consumer;
+    if (longest == nullptr || consumer.wait_since() < longest->wait_since()) longest = &consumer;
   });
   return longest;
 }

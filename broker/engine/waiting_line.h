@@ -18,9 +18,9 @@ class WaitingLine {
   // `effort` outlives it.
   explicit WaitingLine(std::uint64_t& effort) : effort_(effort) {}
 
-  // Begins a wait, behind all others.
-  void Begin(Consumer& consumer);
-  // At its place by the beginning of its wait: for a consumer whose watches have changed.
+  // Consumer::wait_since of a new wait.
+  std::uint64_t Begin() { return ++last_; }
+  // At its place by the beginning of its wait; again when its watches have changed.
   void Enter(Consumer& consumer);
   void Leave(Consumer& consumer);
   // The same for one tube of a consumer of few.
@@ -51,7 +51,7 @@ class WaitingLine {
     if (wide_.size() < tube.wide_.size()) {
       effort_ += wide_.size();
       for (const Consumer& consumer : wide_) {
-        if (consumer.watched_.Find(tube) != nullptr) visit(const_cast<Consumer&>(consumer));
+        if (consumer.watched().Find(tube) != nullptr) visit(const_cast<Consumer&>(consumer));
       }
     } else {
       effort_ += tube.wide_.size();
@@ -62,8 +62,8 @@ class WaitingLine {
   }
 
   std::uint64_t& effort_;
-  std::uint64_t last_ = 0;   // Consumer::wait_since_ of the latest wait
-  Consumer::WideList wide_;  // consumers of many tubes, by wait_since_
+  std::uint64_t last_ = 0;   // Consumer::wait_since of the latest wait
+  Consumer::WideList wide_;  // consumers of many tubes, by wait_since
 };
 
 }  // namespace gearstalk
