@@ -285,7 +285,7 @@ std::size_t Session::AppendQueues(std::string& out, std::size_t from, std::size_
   return count;
 }
 
-// The commands of connections with limited rights.
+// --- Connections with limited rights
 
 bool Session::Permitted(const Command& command, const Arguments& arguments) {
   const Access& access = *peer_.access;

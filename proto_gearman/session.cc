@@ -276,7 +276,6 @@ void Session::DropArriving() {
   arriving_->data = Dropped(static_cast<std::uint32_t>(arriving_->missing()));
 }
 
-// Reports of workers about jobs that they hold are accepted even while memory is full.
 void Session::Run(Request& request, const Error* error) {
   if (error != nullptr) return Refuse(request, *error);
   ++context_.counts.packets[static_cast<std::uint32_t>(request.type)];

@@ -116,6 +116,7 @@ class Session final : public gearstalk::Session, public Consumer, public JobObse
   Parsed ParseHead(std::string_view bytes, Head& head);
   const Error* TubeRefusal(const Arguments& arguments, std::uint32_t data) const;
   void BeginArriving(const Head& head, std::string_view& rest);
+  // Memory is full. A worker that holds a job may go on: its reports are accepted.
   bool MayNotGrow() { return engine().MemoryFull() && held() == 0; }
   void DropArriving();
   const Error* Denial(const Command& command, const Arguments& arguments);

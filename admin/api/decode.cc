@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "broker/base/base64.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::api {
 namespace {
@@ -59,8 +60,7 @@ class PhpReader {
   Number Whole(char end) {
     const std::string_view text = Until(end);
     Number number = 0;
-    const auto [stop, error] = std::from_chars(text.begin(), text.end(), number);
-    if (error != std::errc() || stop != text.end()) Fail("expected a number");
+    if (!ParseNumber(text, number)) Fail("expected a number");
     return number;
   }
 

@@ -66,8 +66,7 @@ std::optional<std::uint64_t> Fields::Integer(std::string_view name, std::uint64_
   bool good = false;
   if (text_) {
     const auto& text = *value->get_ptr<const Json::string_t*>();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    good = error == std::errc() && end == text.data() + text.size();
+    good = ParseNumber(text, number);
   } else if (const auto* whole = value->get_ptr<const Json::number_unsigned_t*>()) {
     number = *whole;
     good = true;

@@ -1,11 +1,11 @@
 #include "admin/api/json_scan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
 #include "admin/api/json.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::api {
 namespace {
@@ -48,8 +48,7 @@ std::optional<JsonPath> JsonPath::Parse(std::string_view text) {
       continue;
     }
     std::size_t index = 0;
-    const auto [stop, error] = std::from_chars(inside.begin(), inside.end(), index);
-    if (error != std::errc() || stop != inside.end()) return std::nullopt;
+    if (!ParseNumber(inside, index)) return std::nullopt;
     path.steps_.emplace_back(index);
   }
   if (!text.empty()) return std::nullopt;

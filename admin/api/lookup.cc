@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "admin/api/guard.h"
 #include "admin/api/json.h"
 #include "admin/api/objects.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::api {
 namespace {
@@ -64,8 +64,7 @@ Problem NoTube() { return {"not-found", "there is no such tube"}; }
 
 std::uint64_t NumberOf(std::string_view argument) {
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(argument.begin(), argument.end(), number);
-  return error == std::errc() && end == argument.end() ? number : 0;
+  return ParseNumber(argument, number) ? number : 0;
 }
 
 const Job* JobOf(Call& call) {

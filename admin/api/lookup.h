@@ -12,19 +12,20 @@ namespace gearstalk::api {
 // The tube named by the first argument of the path, if it exists and the caller may see it.
 const Tube* TubeOf(Call& call);
 Problem NoTube();
-// The job that it names, likewise.
+// The job named by it, likewise.
 const Job* JobOf(Call& call);
 Problem NoJob();
 
 // The number in an argument; 0, which is no id: not a number.
 std::uint64_t NumberOf(std::string_view argument);
 
-// Where clients find what has this path below /api/v1: behind the prefix that a proxy leaves on.
+// The address for clients of `path`, which is below /api/v1: with the prefix of a proxy in front.
 std::string LocationOf(const Call& call, std::string_view path);
 
 // The answer to an act on a job: the job as it is now. It leaves when the act is durable.
 Reply JobReply(const Services& services, JobId id, Lsn lsn);
-// A new job with the same body, which is in memory, priority and TTR, and no key.
+// A new job with the body (which is in memory), priority and TTR of `job`, without its key.
+// nullptr: no memory.
 JobPtr CopyOf(const Job& job);
 // A problem of `field` if no tube can have this name, or if the caller may not see such a tube.
 std::optional<Problem> CheckTubeName(const Call& call, std::string_view name,

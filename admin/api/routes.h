@@ -92,7 +92,7 @@ Reply ConfirmOperation(Call& call);
 Reply ListConnections(Call& call);
 Reply GetConnection(Call& call);
 Reply CloseConnection(Call& call);
-// policy_routes.cc, schedule_routes.cc
+// group_routes.cc, policy_routes.cc, schedule_routes.cc
 Reply ListGroups(Call& call);
 Reply GetPolicy(Call& call);
 Reply SetPolicy(Call& call);

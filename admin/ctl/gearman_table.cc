@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "broker/base/split.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {
@@ -18,17 +18,13 @@ bool DifferenceFits(const ClassCounts& before, const ClassCounts& after, std::ui
              grabbed;
 }
 
-bool Number(std::string_view text, std::uint64_t& number) {
-  const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
-  return error == std::errc() && end == text.end();
-}
-
 // The numbers behind the last tabs of a line; what is before them is the name, which may have tabs.
 template <std::size_t kCount>
 bool Columns(std::string_view line, std::string& name, std::array<std::uint64_t, kCount>& numbers) {
   for (std::size_t i = kCount; i-- > 0;) {
     const std::size_t tab = line.rfind('\t');
-    if (tab == std::string_view::npos || !Number(line.substr(tab + 1), numbers[i])) return false;
+    if (tab == std::string_view::npos || !ParseNumber(line.substr(tab + 1), numbers[i]))
+      return false;
     line = line.substr(0, tab);
   }
   name = line;
@@ -65,7 +61,7 @@ ClassGuess GuessClasses(const ClassCounts& before, const ClassCounts& after, std
 
 bool Handle::Parse(std::string_view text, Handle& handle) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || !Number(text.substr(colon + 1), handle.number)) {
+  if (colon == std::string_view::npos || !ParseNumber(text.substr(colon + 1), handle.number)) {
     return false;
   }
   handle.prefix = text.substr(0, colon + 1);

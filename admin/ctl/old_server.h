@@ -69,7 +69,7 @@ class OldServer {
   bool refused_ = false;
 };
 
-// A beanstalkd or a gearmand, by the scheme of options.source.
+// By the scheme of options.source: one of those below, of a beanstalkd or of a gearmand.
 std::unique_ptr<OldServer> MakeOldServer(const TakeOverOptions& options, Report& report);
 std::unique_ptr<OldServer> MakeTakeOver(const TakeOverOptions& options, Report& report);
 std::unique_ptr<OldServer> MakeGearmanTakeOver(const TakeOverOptions& options, Report& report);

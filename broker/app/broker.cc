@@ -268,7 +268,7 @@ bool Broker::Listen() {
   return listens.ok();
 }
 
-// The parts of the configuration that can change while the broker runs.
+// --- What can change while the broker runs -------------------------------------------------------
 
 void Broker::Reload() {
   serving_->server().BeginRound();

@@ -41,8 +41,7 @@ class Clock {
   Time now_ = 0;
 };
 
-// A reading of CLOCK_BOOTTIME as it is at the moment: for what has to be right
-// also when the process was stopped in the middle of a round.
+// CLOCK_BOOTTIME now: for what has to be right also if the process was stopped within a round.
 Time BootTime();
 // What CLOCK_REALTIME says, steps and all.
 Time WallClock();

@@ -7,6 +7,8 @@
 
 namespace gearstalk {
 
+// Parts of texts, and the numbers in them.
+
 // The parts between the separators: one more than there are of these.
 std::vector<std::string_view> Split(std::string_view text, char separator);
 // Those that are not empty. Each byte of `separators` is one.

@@ -84,7 +84,7 @@ T ValueOf(Result<T> result) {
 
 // GS_TRY(CALL) is the value of a Result, and nothing for a Status. If that is an error, the
 // function around it returns it. Write it as a statement or as all of what is assigned: GCC does
-// not destroy the temporaries of an expression that is left half-way.
+// not destroy the temporaries of an expression that is left halfway.
 #define GS_TRY(...) GS_TRY_COUNTED(__COUNTER__, __VA_ARGS__)
 #define GS_TRY_COUNTED(count, ...) GS_TRY_NAMED(count, __VA_ARGS__)
 #define GS_TRY_NAMED(count, ...)                                                         \

@@ -73,7 +73,7 @@ bool Engine::Leave(Time now, Consumer& consumer) {
 
 Consumer::~Consumer() { GS_CHECK(!joined_); }
 
-// Questions: nothing here changes anything.
+// --- Questions -----------------------------------------------------------------------------------
 
 EngineStats Engine::Stats() const {
   EngineStats stats = totals_;
@@ -132,7 +132,7 @@ void Engine::VisitNext(const Tube& tube, JobState state, std::size_t bound,
   for (; job != nullptr && bound > 0; --bound, job = JobList::After(*job)) visit(*job);
 }
 
-// The limits of the engine.
+// --- Limits, and the tubes that they allow -------------------------------------------------------
 
 // O(tubes): at start and when the configuration changes.
 void Engine::SetLimits(EngineLimits limits) {

@@ -303,6 +303,7 @@ class Engine {
     ++(totals_.*what);
   }
 
+  // engine.cc
   MaxQueue ConfiguredMaxQueue(const Tube& tube) const;
   TubeSettings OwnSettings(const Tube& tube) const;
   Tube& MakeTube(std::string_view name);

@@ -55,8 +55,7 @@ void UnmapMemory(void* at, std::size_t size);
 // Blocks too large for slabs: each is a mapping of its own. New pages cost more than most of what
 // is done with them, so of the last blocks that were freed some megabytes are kept as they are, for
 // the next of the same size. Sizes are multiples of 4096 bytes; few different ones should be used.
-// Loop's thread only.
-// nullptr: there is no memory.
+// Loop's thread only. nullptr: there is no memory.
 void* MapBlock(std::size_t size);
 // The pages of a large block go back to the system piece by piece, by UnmapSome: the kernel needs
 // some 10 ms for those of 64 MB. At most 256 MB wait for that, since UnmapSome is not called during

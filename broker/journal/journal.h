@@ -264,6 +264,7 @@ class Journal {
 
   // Bytes appended and not yet written. Above MostWaiting, no more jobs should be taken in.
   virtual std::uint64_t WaitingBytes() const = 0;
+  virtual std::uint64_t MostWaiting() const { return 32 << 20; }
 
   // Whether the bodies of jobs can be read back: then those of records up to OnDisk need not stay
   // in memory, and Capture may leave them out.
@@ -272,9 +273,6 @@ class Journal {
   virtual Lsn OnDisk() const { return 0; }
   // Reads the body of a live job; LiveState::OnBody is called once in a later round. Never blocks.
   virtual void Fetch(std::uint64_t /*id*/, BodyUse /*use*/) {}
-
-  // The limit of that, in bytes.
-  virtual std::uint64_t MostWaiting() const { return 32 << 20; }
 
   virtual JournalStats Stats() const = 0;
   virtual SegmentStats Segments() const { return {}; }
