@@ -137,6 +137,7 @@ void BeanstalkClient::Put() {
 bool BeanstalkClient::PutAgain() {
   KnownJob* const job = world_.ledger().SomeRemembered(used_, world_.random().Below(UINT64_MAX));
   if (job == nullptr) return false;
+  job->put_again = true;
   const std::string body = Ledger::BodyOf(*job);
   Ask({.verb = Verb::kPutAgain, .job = job},
       "put 5 0 60 " + std::to_string(body.size()) + "\r\n" + body + "\r\n");

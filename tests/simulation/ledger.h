@@ -32,6 +32,7 @@ struct KnownJob {
   bool ended = false;       // somebody was told of its end, or it was refused
   bool deleted = false;     // its deletion was answered
   bool remembered = false;  // its holder has deleted it: its key stays taken
+  bool put_again = false;   // its body was
   int end_asks = 0;         // ends that were asked for, and may come to pass
   Time vanishes = kNever;  // a policy may remove it from then on; 0: it lives as long as its client
   Time expires = kNever;   // nobody may get it after that
@@ -144,8 +145,10 @@ class Ledger {
   // What is on disk may be damaged: from now on jobs may be lost, or back.
   void OnDamage() { damaged_ = true; }
   bool damaged() const { return damaged_; }
-  // A schedule may run anew what damage has taken from the journal.
-  bool MayComeAgain(const KnownJob& job) const { return damaged_ && !job.body.empty(); }
+  // A schedule may run anew what damage has taken from the journal, and a client may put it again.
+  bool MayComeAgain(const KnownJob& job) const {
+    return damaged_ && (!job.body.empty() || job.put_again);
+  }
   // Jobs are handed out in no order that clients can tell.
   void NoOrder() { ordered_ = false; }
   // A reply may come long after a job was chosen.
