@@ -5,11 +5,24 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <random>
 #include <string>
 #include <string_view>
 
 #include "broker/commit.h"
+#include "broker/engine/linear_hash.h"
 #include "tests/simulation/world.h"
+
+namespace {
+
+std::mt19937_64 chance;  // of salts, jitter and seeds of hashes
+
+}  // namespace
+
+// In place of the library's: a run is the same each time.
+std::random_device::result_type std::random_device::_M_getval() {
+  return static_cast<result_type>(chance());
+}
 
 namespace gearstalk::simulation {
 namespace {
@@ -78,6 +91,7 @@ struct Result {
 };
 
 Result RunOnce(const Plan& plan, bool verbose) {
+  chance.seed(plan.seed);
   World world(plan, verbose);
   Result result;
   result.failure = world.Run();
@@ -174,6 +188,7 @@ int RunMany(const Wanted& wanted) {
 }
 
 int Main(int count, char** arguments) {
+  HashSeed();  // drawn once, before any run draws
   Wanted wanted;
   for (int i = 1; i < count; ++i) {
     const std::string_view option = arguments[i];
