@@ -176,8 +176,8 @@ void World::SetDraining(bool draining) {
 bool World::AdoptPolicies(Broker& broker) {
   if (broker.policies_version == policies_version_) return false;
   broker.policies_version = policies_version_;
-  broker.engine().policies().SetRules(now(), Policies());
-  const Status set = broker.engine().schedules().Set(now(), schedules_, "UTC");
+  broker.engine().policies().SetRules(broker.Now(), Policies());
+  const Status set = broker.engine().schedules().Set(broker.Now(), schedules_, "UTC");
   if (!set.ok()) ledger_.Fail(set.message());
   return true;
 }
