@@ -4,6 +4,7 @@
 
 #include "admin/api/decode.h"
 #include "admin/api/fields.h"
+#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 #include "admin/api/routes.h"
 #include "admin/api/side_thread.h"

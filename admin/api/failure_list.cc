@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "admin/api/failure_groups.h"
+#include "admin/api/job_body.h"
 #include "admin/api/job_walk.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"

@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/api/job_body.h"
 #include "admin/api/job_walk.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"

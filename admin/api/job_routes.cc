@@ -4,6 +4,7 @@
 #include <string>
 
 #include "admin/api/fields.h"
+#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 #include "admin/api/routes.h"

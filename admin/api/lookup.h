@@ -1,11 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "admin/api/call.h"
-#include "broker/engine/bodies.h"
 
 namespace gearstalk::api {
 
@@ -30,17 +28,5 @@ JobPtr CopyOf(const Job& job);
 // A problem of `field` if no tube can have this name, or if the caller may not see such a tube.
 std::optional<Problem> CheckTubeName(const Call& call, std::string_view name,
                                      std::string_view field);
-
-// A body was awaited for too long.
-Problem NoDisk();
-
-// Answers with what `make` makes of a job whose body is in memory; reads the body first if it is
-// not. `make` outlives the call.
-Reply WithBody(const Services& services, const Job& job, std::function<Reply(const Job& job)> make);
-
-// Puts a job into a tube and answers with what `make` makes of that; waits first if the job has to
-// be compared.
-Reply PutInto(const Services& services, const std::string& tube, JobPtr job,
-              std::function<Reply(const Added& added)> make);
 
 }  // namespace gearstalk::api

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 
 namespace gearstalk::api {

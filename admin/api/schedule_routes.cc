@@ -1,4 +1,5 @@
 #include "admin/api/fields.h"
+#include "admin/api/job_body.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/page.h"

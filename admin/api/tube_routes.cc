@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "admin/api/fields.h"
+#include "admin/api/job_body.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"

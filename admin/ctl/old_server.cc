@@ -116,7 +116,7 @@ Status OldServer::End() {
 
 std::unique_ptr<OldServer> MakeOldServer(const TakeOverOptions& options, Report& report) {
   return options.source.starts_with("gearman://") ? MakeGearmanTakeOver(options, report)
-                                                  : MakeTakeOver(options, report);
+                                                  : MakeBeanstalkTakeOver(options, report);
 }
 
 }  // namespace gearstalk::ctl

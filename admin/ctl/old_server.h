@@ -69,9 +69,9 @@ class OldServer {
   bool refused_ = false;
 };
 
-// By the scheme of options.source: one of those below, of a beanstalkd or of a gearmand.
+// By the scheme of options.source: one of those below.
 std::unique_ptr<OldServer> MakeOldServer(const TakeOverOptions& options, Report& report);
-std::unique_ptr<OldServer> MakeTakeOver(const TakeOverOptions& options, Report& report);
+std::unique_ptr<OldServer> MakeBeanstalkTakeOver(const TakeOverOptions& options, Report& report);
 std::unique_ptr<OldServer> MakeGearmanTakeOver(const TakeOverOptions& options, Report& report);
 
 }  // namespace gearstalk::ctl

@@ -17,30 +17,6 @@
 
 namespace gearstalk {
 
-struct EngineOptions {
-  std::uint32_t default_ttr_s = 120;    // TTR of a job without one, for a consumer that needs one
-  std::uint32_t normal_to = 65536;      // highest priority that counts as Band::kNormal
-  std::uint32_t job_retries = 0;        // lost tries after which a job fails; 0 = no limit
-  bool fair = false;                    // tubes take turns among jobs of one priority
-  Time (*wall_clock)() = nullptr;       // of schedules; none: the time that verbs are given
-  std::size_t idle_functions = 10'000;  // names kept of functions without workers and jobs
-  bool wake_all = false;                // every new job wakes every sleeper, as gearmand does
-  // False: bodies are in the journal alone, which then must not compact. For tools that add jobs.
-  bool keep_bodies = true;
-};
-
-// What the engine takes at most. Producers are refused beyond it; consumers go on.
-struct EngineLimits {
-  // Bytes of JobMemory and TableMemory, bodies under way included, and of what waits to be sent;
-  // 0 = no limit. A kTableShare-th of it is for tubes, watches and waiters.
-  std::size_t memory = 0;
-  static constexpr std::size_t kTableShare = 4;
-  std::size_t bodies = 0;  // bytes of bodies in memory, if the journal keeps them; 0 = no limit
-  std::size_t tubes = 0;   // 0 = no limit
-  // Of tubes by name, whether they exist or not. `maxqueue` of the administration overrides it.
-  std::map<std::string, MaxQueue, std::less<>> max_queue{};
-};
-
 // How a verb that changes something ended. Nobody may be told of it before `lsn` is durable.
 struct Outcome {
   Code code = Code::kOk;
@@ -100,6 +76,32 @@ struct EngineStats : JobCounts, PolicyCounts {
   BodyCounts bodies{};
   std::size_t producers = 0, workers = 0, waiting = 0;  // connections
   std::array<std::uint64_t, kCodes> refused{};          // jobs and tubes, by Code
+};
+
+// --- What the engine is told
+
+struct EngineOptions {
+  std::uint32_t default_ttr_s = 120;    // TTR of a job without one, for a consumer that needs one
+  std::uint32_t normal_to = 65536;      // highest priority that counts as Band::kNormal
+  std::uint32_t job_retries = 0;        // lost tries after which a job fails; 0 = no limit
+  bool fair = false;                    // tubes take turns among jobs of one priority
+  Time (*wall_clock)() = nullptr;       // of schedules; none: the time that verbs are given
+  std::size_t idle_functions = 10'000;  // names kept of functions without workers and jobs
+  bool wake_all = false;                // every new job wakes every sleeper, as gearmand does
+  // False: bodies are in the journal alone, which then must not compact. For tools that add jobs.
+  bool keep_bodies = true;
+};
+
+// What the engine takes at most. Producers are refused beyond it; consumers go on.
+struct EngineLimits {
+  // Bytes of JobMemory and TableMemory, bodies under way included, and of what waits to be sent;
+  // 0 = no limit. A kTableShare-th of it is for tubes, watches and waiters.
+  std::size_t memory = 0;
+  static constexpr std::size_t kTableShare = 4;
+  std::size_t bodies = 0;  // bytes of bodies in memory, if the journal keeps them; 0 = no limit
+  std::size_t tubes = 0;   // 0 = no limit
+  // Of tubes by name, whether they exist or not. `maxqueue` of the administration overrides it.
+  std::map<std::string, MaxQueue, std::less<>> max_queue{};
 };
 
 }  // namespace gearstalk

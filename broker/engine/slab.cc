@@ -84,6 +84,17 @@ Page* PageOf(void* block) {
   return reinterpret_cast<Page*>(static_cast<char*>(block) - OffsetInPage(block));
 }
 
+// Memory from the system. Where the address space has too many holes (vm.max_map_count), unmapping
+// gives back the memory but not its address. nullptr: there is none.
+void* MapMemory(std::size_t size) {
+  void* const at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+void UnmapMemory(void* at, std::size_t size) {
+  if (munmap(at, size) != 0) madvise(at, size, MADV_DONTNEED);
+}
+
 void* MapPage() {
   // Maps twice the size and cuts off what is not aligned.
   void* const mapped = MapMemory(2 * kPageSize);
@@ -125,6 +136,8 @@ void Close(SizeClass& size_class, Page* page) {
   if (page->next != nullptr) page->next->prev = page->prev;
 }
 
+// --- Mapped blocks
+
 constexpr std::size_t kMostSpare = 16 << 20;    // bytes, all together
 constexpr std::size_t kLargestSpare = 4 << 20;  // bytes
 
@@ -151,6 +164,18 @@ void* TakeOut(std::vector<Spare>::iterator spare) {
   spare_bytes -= spare->size;
   spares.erase(spare);
   return block;
+}
+
+// The same bytes in a larger mapping, perhaps elsewhere; none is copied. nullptr: there is no
+// memory, and the block stays.
+void* RemapBlock(void* block, std::size_t size, std::size_t larger) {
+  void* const moved = mremap(block, size, larger, MREMAP_MAYMOVE);
+  if (moved != MAP_FAILED) return moved;
+  void* const copy = MapBlock(larger);
+  if (copy == nullptr) return nullptr;
+  std::memcpy(copy, block, size);
+  UnmapMemory(block, size);
+  return copy;
 }
 
 }  // namespace
@@ -223,17 +248,9 @@ void* TryBlockGrow(void* block, std::size_t size, std::size_t larger) {
 }
 
 std::size_t RoomToArrive(std::size_t size, std::size_t needed, std::size_t announced) {
-  if (announced <= kArrivesWhole || HaveSpareBlock(FitOf(announced).size)) return announced;
+  if (announced <= kArrivesWhole || FindSpare(FitOf(announced).size) != spares.end())
+    return announced;
   return std::min(announced, std::max({kArrivesWhole, 2 * size, needed}));
-}
-
-void* MapMemory(std::size_t size) {
-  void* const at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return at == MAP_FAILED ? nullptr : at;
-}
-
-void UnmapMemory(void* at, std::size_t size) {
-  if (munmap(at, size) != 0) madvise(at, size, MADV_DONTNEED);
 }
 
 void* MapBlock(std::size_t size) {
@@ -272,18 +289,6 @@ bool UnmapSome() {
   if (last.size == 0) leaving.pop_back();
   return true;
 }
-
-void* RemapBlock(void* block, std::size_t size, std::size_t larger) {
-  void* const moved = mremap(block, size, larger, MREMAP_MAYMOVE);
-  if (moved != MAP_FAILED) return moved;
-  void* const copy = MapBlock(larger);
-  if (copy == nullptr) return nullptr;
-  std::memcpy(copy, block, size);
-  UnmapMemory(block, size);
-  return copy;
-}
-
-bool HaveSpareBlock(std::size_t size) { return FindSpare(size) != spares.end(); }
 
 void DropSpareBlocks() {
   for (const Spare& spare : spares) UnmapMemory(spare.block, spare.size);

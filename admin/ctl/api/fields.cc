@@ -146,9 +146,10 @@ std::string TableOf(const Json& objects, std::string_view columns) {
     right.push_back(title.starts_with('>'));
     std::string& heading = lines[0].emplace_back(title.substr(right.back() ? 1 : 0));
     std::ranges::replace(heading, '_', ' ');
-    const auto cell = std::ranges::find(kForms, form, &Form::name)->cell;
+    const auto* const found = std::ranges::find(kForms, form, &Form::name);
+    GS_CHECK(found != std::end(kForms));
     for (std::size_t i = 0; i < objects.size(); ++i) {
-      lines[i + 1].push_back(cell(objects[i], std::string(field).c_str()));
+      lines[i + 1].push_back(found->cell(objects[i], std::string(field).c_str()));
     }
     widths.push_back(0);
     for (const auto& line : lines) widths.back() = std::max(widths.back(), Width(line.back()));

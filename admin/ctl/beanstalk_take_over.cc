@@ -19,7 +19,7 @@ using transfer::Type;
 constexpr std::string_view kProcess = "pid ";
 
 // Moves the jobs of a beanstalkd that runs.
-class TakeOver final : public OldServer {
+class BeanstalkTakeOver final : public OldServer {
  public:
   using OldServer::OldServer;
 
@@ -299,8 +299,8 @@ class TakeOver final : public OldServer {
 
 }  // namespace
 
-std::unique_ptr<OldServer> MakeTakeOver(const TakeOverOptions& options, Report& report) {
-  return std::make_unique<TakeOver>(options, report);
+std::unique_ptr<OldServer> MakeBeanstalkTakeOver(const TakeOverOptions& options, Report& report) {
+  return std::make_unique<BeanstalkTakeOver>(options, report);
 }
 
 }  // namespace gearstalk::ctl
