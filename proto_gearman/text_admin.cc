@@ -16,21 +16,28 @@ namespace gearstalk::gearman {
 namespace {
 
 constexpr std::string_view kTableEnd = ".\n";
+constexpr std::string_view kOk = "OK\r\n";
+constexpr std::string_view kNotStored = "ERR QUEUE_ERROR QUEUE_ERROR\r\n";
+constexpr std::string_view kShutdown = "server.shutdown";
+constexpr std::string_view kForbidden = "forbidden";
+
+// The result of an act; nullopt: the line is not an act.
+using Ended = std::optional<Code>;
+
+void Say(Session& session, std::string_view text) { session.out().Append(text); }
 
 // "ERR <code> <text>", with a plus for each blank of the text.
 void SayError(Session& session, std::string_view code, std::string text) {
   std::replace(text.begin(), text.end(), ' ', '+');
   std::string line = "ERR ";
   line.append(code).append(" ").append(text).append("\r\n");
-  session.out().Append(line);
+  Say(session, line);
 }
 
 void SayDone(Session& session, Lsn lsn) {
   session.out().HoldUntil(lsn);
-  session.out().Append("OK\r\n");
+  Say(session, kOk);
 }
-
-void SayNotStored(Session& session) { SayError(session, "QUEUE_ERROR", "QUEUE_ERROR"); }
 
 Code SayInvalid(Session& session, std::string text) {
   SayError(session, "INVALID_ARGUMENTS", std::move(text));
@@ -44,7 +51,7 @@ void ShowPolicy(Session& session, std::string_view tube) {
     AppendName(table, line.source);
     table += '\n';
   }
-  session.out().Append(table.append(kTableEnd));
+  Say(session, table.append(kTableEnd));
 }
 
 // An empty key stands for all keys.
@@ -61,7 +68,7 @@ Code SetPolicy(Session& session, std::string_view tube, std::string_view key,
     case Code::kInvalid:
       return SayInvalid(session, set.status.message());
     default:
-      SayNotStored(session);
+      Say(session, kNotStored);
   }
   return set.status.code();
 }
@@ -81,7 +88,37 @@ void AppendSchedule(std::string& table, const RunningSchedule& schedule) {
   table.append(schedule.off ? "\toff\n" : "\ton\n");
 }
 
-std::optional<Code> PolicyLine(Session& session, const TextLine& line) {
+void SayValue(Session& session, std::string_view value) {
+  Say(session, "OK ");
+  Say(session, value);
+  Say(session, "\n");
+}
+
+void SayWith(Session& session, std::string_view text, std::string_view word) {
+  Say(session, text);
+  Say(session, word);
+  Say(session, "\r\n");
+}
+
+void SayIncomplete(Session& session, const TextLine& line) {
+  SayWith(session, "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+",
+          line.words[0]);
+}
+
+Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_found) {
+  if (outcome.ok()) session.out().HoldUntil(outcome.lsn);
+  Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStored);
+  return outcome.code;
+}
+
+// --- One handler for each word: those that change something return how that ended ----------------
+
+Ended Begin(Session& session, Slices table) {
+  session.Begin(std::move(table));
+  return std::nullopt;
+}
+
+Ended PolicyLine(Session& session, const TextLine& line) {
   const std::string_view tube = line.words[1];
   if (line.count == 2) {
     ShowPolicy(session, tube);
@@ -96,16 +133,16 @@ std::optional<Code> PolicyLine(Session& session, const TextLine& line) {
   return SetPolicy(session, tube, line.words[2], value);
 }
 
-std::optional<Code> SchedulesLine(Session& session, const TextLine&) {
+Ended SchedulesLine(Session& session, const TextLine&) {
   std::string table;
   for (const auto& [name, schedule] : session.engine().schedules().all()) {
     AppendSchedule(table, *schedule);
   }
-  session.out().Append(table.append(kTableEnd));
+  Say(session, table.append(kTableEnd));
   return std::nullopt;
 }
 
-std::optional<Code> ScheduleLine(Session& session, const TextLine& line) {
+Ended ScheduleLine(Session& session, const TextLine& line) {
   const std::string_view name = line.words[1], act = line.words[2];
   Engine& engine = session.engine();
   Outcome outcome;
@@ -127,49 +164,9 @@ std::optional<Code> ScheduleLine(Session& session, const TextLine& line) {
       SayError(session, "STILL_RUNNING", "The last run is not finished");
       break;
     default:
-      SayNotStored(session);
+      Say(session, kNotStored);
   }
   return outcome.code;
-}
-
-constexpr std::string_view kOk = "OK\r\n";
-constexpr std::string_view kShutdown = "server.shutdown";
-constexpr std::string_view kForbidden = "forbidden";
-constexpr std::string_view kNotStoredLine = "ERR QUEUE_ERROR QUEUE_ERROR\r\n";
-
-void Say(Session& session, std::string_view text) { session.out().Append(text); }
-
-void SayValue(Session& session, std::string_view value) {
-  Say(session, "OK ");
-  Say(session, value);
-  Say(session, "\n");
-}
-
-void SayWith(Session& session, std::string_view text, std::string_view word) {
-  Say(session, text);
-  Say(session, word);
-  Say(session, "\r\n");
-}
-
-void SayIncomplete(Session& session, const TextLine& line) {
-  SayWith(session, "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+",
-          line.words[0]);
-}
-
-Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_found) {
-  if (outcome.ok()) session.out().HoldUntil(outcome.lsn);
-  Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStoredLine);
-  return outcome.code;
-}
-
-// --- One handler for each word: those that change something return how that ended ----------------
-
-// The result of an act; nullopt: the line is not an act.
-using Ended = std::optional<Code>;
-
-Ended Begin(Session& session, Slices table) {
-  session.Begin(std::move(table));
-  return std::nullopt;
 }
 
 Ended Workers(Session& session, const TextLine&) {
@@ -211,7 +208,7 @@ Code SayNamesNone(Session& session, const TextLine& line) {
 
 Ended Create(Session& session, const TextLine& line) {
   if (!NamesFunction(line)) return SayNamesNone(session, line);
-  return SayOutcome(session, session.engine().CreateFunction(line.words[2]), kNotStoredLine);
+  return SayOutcome(session, session.engine().CreateFunction(line.words[2]), kNotStored);
 }
 
 Ended Drop(Session& session, const TextLine& line) {
@@ -231,7 +228,7 @@ Ended MaxQueue(Session& session, const TextLine& line) {
         std::min<std::uint64_t>(LeadingNumber(line.words[i + 2]), INT64_MAX));
   }
   if (line.count == 3) limits.fill(limits[0]);
-  return SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStoredLine);
+  return SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStored);
 }
 
 Ended GroupsLine(Session& session, const TextLine& line) {

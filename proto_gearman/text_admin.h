@@ -18,7 +18,7 @@ Claim ClaimOfWord(std::string_view bytes);
 inline constexpr std::size_t kAdminWords = 16;
 std::string_view AdminWord(std::size_t row);
 
-// Runs a line. It only begins tables: the session continues them.
+// Runs a line. A table without a bound is only begun: the session continues it.
 void RunAdminLine(Session& session, const TextLine& line);
 void AnswerUnknownLine(Session& session, const TextLine& line);
 

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kPreview = 200;  // bytes
 constexpr std::size_t kWatchesShown = 20;
-constexpr std::string_view kCounterPrefix = "gearstalkd_jobs_";
 
 std::string_view SourceOf(const Engine& engine, std::string_view name, const MaxQueue& limits) {
   if (limits != engine.ConfiguredMaxQueue(name)) return "admin";
@@ -202,7 +201,7 @@ template <typename Counted>
 Json CountersOf(const Counted& counted) {
   Json object = Json::object();
   for (const JobCounter& counter : JobCounters()) {
-    object[std::string(counter.name.substr(kCounterPrefix.size()))] = counter.Of(counted);
+    object[std::string(counter.short_name())] = counter.Of(counted);
   }
   return object;
 }

@@ -15,6 +15,7 @@
 #include "admin/api/json.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"
+#include "admin/metrics/job_metrics.h"
 #include "broker/base/split.h"
 
 namespace gearstalk::api {
@@ -107,11 +108,6 @@ constexpr std::string_view kObjects[] = {
     "Draining draining:truth",
     "LogLevel level:text",
     "Jobs ready:integer reserved:integer delayed:integer buried:integer urgent:integer",
-    "Counters put_total:integer reserved_total:integer completed_total:integer "
-    "failed_total:integer deleted_total:integer cancelled_total:integer dropped_total:integer "
-    "released_total:integer timed_out_total:integer lost_total:integer buried_total:integer "
-    "kicked_total:integer retried_total:integer dead_total:integer expired_total:integer "
-    "pruned_total:integer duplicate_total:integer copied_total:integer",
     "Connections open:integer limit:integer beanstalk:integer gearman:integer undecided:integer "
     "producers:integer workers:integer waiting:integer stalled:integer accepted_total:integer",
     "Memory job_bytes:integer job_limit_bytes:integer bodies_bytes:integer "
@@ -255,6 +251,11 @@ Json Schemas() {
     const auto [name, members] = SplitOnce(object, ' ');
     schemas[std::string(name)] = ObjectOf(members);
   }
+  std::string counters;
+  for (const JobCounter& counter : JobCounters()) {
+    counters.append(counter.short_name()).append(":integer ");
+  }
+  schemas["Counters"] = ObjectOf(counters);
   return schemas;
 }
 

@@ -32,6 +32,10 @@ struct JobCounter {
   std::uint64_t JobCounts::*count = nullptr;
   std::uint64_t PolicyCounts::*policy_count = nullptr;  // instead of `count`
 
+  // As members of the API's objects are called: put_total.
+  std::string_view short_name() const {
+    return name.substr(std::string_view("gearstalkd_jobs_").size());
+  }
   // Of a tube.
   std::string tube_name() const {
     return "gearstalkd_tube_" + std::string(name.substr(kPrefix.size()));
