@@ -22,6 +22,7 @@ struct ForeignOption {
 // By "-p" or "--port": the long form where there is one. The last value counts.
 using ForeignValues = std::map<std::string, std::string, std::less<>>;
 
+// The option's value; without one `otherwise`.
 std::string ValueOr(const ForeignValues& values, std::string_view option,
                     std::string_view otherwise);
 

@@ -45,15 +45,14 @@ class RoundHooks {
   ~RoundHooks() = default;
 };
 
-// What connections ask of the server: the round that it is in, their shares of that, and the lists
+// What connections ask of the server: the round that it is in, their shares of it, and the lists
 // of those that wait for something.
 class ConnectionHost {
  public:
   // The most that is read from one connection before others get their turn, in bytes, besides the
   // body of a job.
   static constexpr std::size_t kReadSize = 128 * 1024;
-  // In one round, about: how much is read besides the bodies of jobs, and how much is sent, in
-  // bytes.
+  // About so many bytes are read in one round, besides the bodies of jobs, and so many are sent.
   static constexpr std::size_t kRoundRead = 2 << 20;
   static constexpr std::uint64_t kRoundSent = 4 << 20;
   // How long a round reads and runs what arrives. What is left comes in the next round, in the

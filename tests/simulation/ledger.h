@@ -32,7 +32,7 @@ struct KnownJob {
   bool ended = false;       // somebody was told of its end, or it was refused
   bool deleted = false;     // its deletion was answered
   bool remembered = false;  // its holder has deleted it: its key stays taken
-  bool put_again = false;   // its body was
+  bool put_again = false;   // somebody has put its body once more
   int end_asks = 0;         // ends that were asked for, and may come to pass
   Time vanishes = kNever;  // a policy may remove it from then on; 0: it lives as long as its client
   Time expires = kNever;   // nobody may get it after that

@@ -19,7 +19,7 @@ std::mt19937_64 chance;  // of salts, jitter and seeds of hashes
 
 }  // namespace
 
-// In place of the library's: a run is the same each time.
+// Stands in for the library's, so that a run is the same each time.
 std::random_device::result_type std::random_device::_M_getval() {
   return static_cast<result_type>(chance());
 }
