@@ -107,7 +107,7 @@ void PolicyOfTube(Yaml& yaml, const Tube& tube) {
   yaml.Number("total-duplicates", state.counts.duplicates);
   yaml.Number("total-copies", state.counts.copies);
   yaml.Number("max-running", policy->max_running);
-  yaml.Word("held-back", NameOf(tube.held_back()));
+  yaml.Word("held-back", NameOf(tube.held_back));
   const Groups* const groups = tube.groups();
   if (groups == nullptr) return;
   const Groups::Counts counts = groups->counts();
@@ -174,12 +174,12 @@ Next StatsTube(Session& session, const Arguments& arguments) {
   yaml.Number("current-jobs-delayed", tube->delayed());
   yaml.Number("current-jobs-buried", tube->buried());
   yaml.Number("total-jobs", tube->total_jobs);
-  yaml.Number("current-using", tube->using_count());
-  yaml.Number("current-watching", tube->watching());
+  yaml.Number("current-using", tube->using_count);
+  yaml.Number("current-watching", tube->watching);
   yaml.Number("current-waiting", engine.Waiting(*tube));
   yaml.Number("cmd-delete", tube->deletes);
   yaml.Number("cmd-pause-tube", tube->pauses);
-  yaml.Number("pause", tube->settings().pause_s);
+  yaml.Number("pause", tube->settings.pause_s);
   yaml.Number("pause-time-left", Seconds(engine.PauseLeft(session.now(), *tube)));
   PolicyOfTube(yaml, *tube);
   WriteYaml(session.out(), yaml.Take());

@@ -83,7 +83,7 @@ Slices ListTubes(Session& session, Columns columns, std::string_view zeros) {
     if (engine.Listed(*tube) && table.Shows(tube->name())) {
       AppendName(table.text, tube->name());
       columns(table, *tube);
-      table.AddNumber(tube->workers());
+      table.AddNumber(tube->workers);
       table.text += '\n';
     }
     co_await table.Row();
@@ -146,8 +146,8 @@ Slices ListJobs(Session& session) {
   const auto columns = [&session](Table& table, const Job& job) {
     table.text += session.HandleOf(job.id()).view();
     table.AddNumber(job.rest().lost_tries);
-    table.AddNumber(!job.durable() && job.rest().waiters.empty() ? 1 : 0);
-    table.AddNumber(job.durable() ? 1 : 0);
+    table.AddNumber(!job.durable && job.rest().waiters.empty() ? 1 : 0);
+    table.AddNumber(job.durable ? 1 : 0);
   };
   return ListEachJob(session, columns);
 }

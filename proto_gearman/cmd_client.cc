@@ -47,7 +47,7 @@ std::string_view Flag(bool set) { return set ? "1" : "0"; }
 void ReplyStatusUnique(Session& session, std::string_view unique, const Job* job) {
   const JobRest none;
   const JobRest& rest = job == nullptr ? none : job->rest();
-  const std::size_t clients = job == nullptr ? 0 : session.engine().Waiters(*job);
+  const std::size_t clients = job == nullptr ? 0 : session.engine().CountWaiters(*job);
   session.Reply(PacketType::kStatusResUnique,
                 {unique, Flag(job != nullptr), Flag(job != nullptr && job->holder() != nullptr),
                  Decimal(rest.numerator), Decimal(rest.denominator), Decimal(clients)});

@@ -45,8 +45,8 @@ std::string PauseReason(std::string_view ready, Time left) {
 
 // What holds back the ready jobs of a tube.
 std::string HeldBackReason(const Tube& tube) {
-  if (tube.held_back() == HeldBack::kRate) return "the policy 'rate' allows no more now";
-  if (tube.held_back() == HeldBack::kNone) return "none of its groups may give one now";
+  if (tube.held_back == HeldBack::kRate) return "the policy 'rate' allows no more now";
+  if (tube.held_back == HeldBack::kNone) return "none of its groups may give one now";
   return fmt::format("the policy 'max_running' allows no more than the {} that run",
                      tube.reserved());
 }
@@ -54,13 +54,13 @@ std::string HeldBackReason(const Tube& tube) {
 // Why a tube has the concern.
 std::string ReasonOf(Concern kind, const Engine& engine, const Tube& tube, Time now) {
   const std::string ready = Some(tube.ready(), "ready job");
-  const std::string workers = Some(tube.workers(), "worker");
+  const std::string workers = Some(tube.workers, "worker");
   switch (kind) {
     case Concern::kUnserved:
       return fmt::format("{}, no worker", ready);
     case Concern::kFallsBehind:
       return fmt::format("{}, more every minute although {} {} them", ready, workers,
-                         tube.workers() == 1 ? "takes" : "take");
+                         tube.workers == 1 ? "takes" : "take");
     case Concern::kSilentWorkers:
       return fmt::format("{}, {}, {} running: none was taken for a minute", ready, workers,
                          tube.reserved());
@@ -203,7 +203,7 @@ Json ItemOf(Concern kind, const Services& services, Seen seen) {
                      {"ref", RefOf(tube->name())},
                      {"since_at", Timestamp(finding.since)},
                      {"jobs", jobs},
-                     {"workers", tube->workers()},
+                     {"workers", tube->workers},
                      {"reason", ReasonOf(kind, services.engine, *tube, services.Now())}});
   }
   return ItemOf(kind, seen.count, seen.jobs, seen.since, ReasonOf(kind, seen.count, seen.jobs),

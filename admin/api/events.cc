@@ -34,14 +34,14 @@ std::size_t FingerprintOf(const Engine& engine, const Tube& tube) {
        {tube.ready(), tube.reserved(), tube.delayed(), tube.buried(), tube.urgent()}) {
     add(jobs);
   }
-  add(tube.workers());
-  add(tube.using_count());
-  add(tube.watching());
+  add(tube.workers);
+  add(tube.using_count);
+  add(tube.watching);
   add(engine.Waiting(tube));
   add(tube.paused());
   add(tube.pauses);
-  add(tube.settings().created_function);
-  for (const std::int64_t limit : tube.settings().max_queue) add(static_cast<std::uint64_t>(limit));
+  add(tube.settings.created_function);
+  for (const std::int64_t limit : tube.settings.max_queue) add(static_cast<std::uint64_t>(limit));
   return print;
 }
 

@@ -32,7 +32,7 @@ Task PutWhenCompared(const Services& services, std::string tube, JobPtr job, Com
   while (services.Now() - asked <= kBodyPatience) {
     if (!Waits(compared)) {
       const Added added =
-          services.engine.acts().PutInto(services.Now(), tube, std::move(job), &compared);
+          services.engine.PutInto(services.Now(), tube, std::move(job), &compared);
       if (!Waits(compared)) co_return make(added);
     }
     co_await NextSlice();
@@ -54,7 +54,7 @@ Reply PutInto(const Services& services, const std::string& tube, JobPtr job,
               std::function<Reply(const Added& added)> make) {
   ComparisonPtr compared;
   const Added added =
-      services.engine.acts().PutInto(services.Now(), tube, std::move(job), &compared);
+      services.engine.PutInto(services.Now(), tube, std::move(job), &compared);
   if (!Waits(compared)) return make(added);
   return PutWhenCompared(services, tube, std::move(job), std::move(compared), std::move(make));
 }

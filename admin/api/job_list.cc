@@ -156,7 +156,7 @@ Task ListNext(const Services& services, JobQuery query, JobState state) {
     page.complete = walk.complete() && (plain || first.size() < most);
   } else if (const Tube* const tube = engine.FindTube(*query.filter.tube());
              tube != nullptr && query.grant.Sees(tube->name())) {
-    engine.VisitNext(*tube, state, most, [&](const Job& job) {
+    tube->VisitNext(state, most, [&](const Job& job) {
       ++page.scanned;
       if (query.filter.MatchesRecord(job, services.Now())) first.push_back(job.id());
     });

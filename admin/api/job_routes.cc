@@ -81,7 +81,7 @@ Reply BuryJob(Call& call) {
   const JobId id = job->id();
   std::optional<std::uint32_t> priority;
   if (given) priority = static_cast<std::uint32_t>(*given);
-  return AfterAct(call, id, call.engine().acts().Bury(id, priority, force), call.act.tube);
+  return AfterAct(call, id, call.engine().Bury(id, priority, force), call.act.tube);
 }
 
 Reply ReleaseJob(Call& call) {
@@ -93,7 +93,7 @@ Reply ReleaseJob(Call& call) {
   if (job->state() != JobState::kReserved) return WrongState(*job, "reserved");
   const JobId id = job->id();
   return AfterAct(call, id,
-                  call.engine().acts().TakeBack(call.now, id, static_cast<std::uint32_t>(delay)),
+                  call.engine().TakeBack(call.now, id, static_cast<std::uint32_t>(delay)),
                   call.act.tube);
 }
 
@@ -106,7 +106,7 @@ Reply MoveJob(Call& call) {
   if (auto problem = CheckTubeName(call, *to, "to")) return std::move(*problem);
   if (job->state() == JobState::kReserved) return Reserved(": release or bury it first");
   const JobId id = job->id();
-  return AfterAct(call, id, call.engine().acts().Move(call.now, id, *to), *to);
+  return AfterAct(call, id, call.engine().Move(call.now, id, *to), *to);
 }
 
 Reply CopyJob(Call& call) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "admin/api/history.h"
@@ -216,8 +217,8 @@ Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, T
   const bool there = tube != nullptr, paused = there && tube->paused();
   const Groups::Counts groups =
       !there || tube->groups() == nullptr ? Groups::Counts{} : tube->groups()->counts();
-  const auto count = [tube](auto number) { return tube == nullptr ? 0 : (tube->*number)(); };
-  const MaxQueue& limits = there ? tube->settings().max_queue : engine.ConfiguredMaxQueue(name);
+  const auto count = [tube](auto number) { return tube == nullptr ? 0 : std::invoke(number, *tube); };
+  const MaxQueue& limits = there ? tube->settings.max_queue : engine.ConfiguredMaxQueue(name);
   return {
       {"name", TextOf(name)},
       {"ref", RefOf(name)},
@@ -232,14 +233,14 @@ Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, T
       {"watching", count(&Tube::watching)},
       {"waiting", there ? engine.Waiting(*tube) : 0},
       {"paused", paused},
-      {"pause_seconds", paused ? Json(tube->settings().pause_s) : Json()},
+      {"pause_seconds", paused ? Json(tube->settings.pause_s) : Json()},
       {"pause_left_seconds", paused ? Json(Seconds(engine.PauseLeft(now, *tube))) : Json()},
       {"pauses_total", there ? tube->pauses : 0},
       {"maxqueue", MaxQueueObject(engine, name, limits)},
-      {"created_function", there && tube->settings().created_function},
+      {"created_function", there && tube->settings.created_function},
       {"retrying", there ? tube->policy_state().retrying : 0},
       {"held_back",
-       there && tube->held_back() != HeldBack::kNone ? Json(NameOf(tube->held_back())) : Json()},
+       there && tube->held_back != HeldBack::kNone ? Json(NameOf(tube->held_back)) : Json()},
       {"groups", groups.groups},
       {"groups_held_back", groups.held_back},
       {"jobs_without_group", groups.without}};
@@ -281,7 +282,7 @@ Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {
           {"unique", TextOrNull(job.unique())},
           {"group", TextOrNull(GroupNameOf(job))},
           {"waiters", job.rest().waiters.size()},
-          {"durable", job.durable()},
+          {"durable", job.durable},
           {"on_failure", OnFailureOf(job)},
           {"holder", HolderObject(job)},
           {"progress", ProgressObject(job.rest())},

@@ -154,13 +154,13 @@ Code Operation::Apply(const Job& job, Time now) {
       outcome = engine_.KickJob(now, id);
       break;
     case Action::kBury:
-      outcome = engine_.acts().Bury(id, std::nullopt, /*force=*/true);
+      outcome = engine_.Bury(id, std::nullopt, /*force=*/true);
       break;
     case Action::kRelease:
-      outcome = engine_.acts().TakeBack(now, id, 0);
+      outcome = engine_.TakeBack(now, id, 0);
       break;
     case Action::kMove:
-      outcome = engine_.acts().Move(now, id, order_.to);
+      outcome = engine_.Move(now, id, order_.to);
       break;
     case Action::kCopy: {
       if (!job.has_body()) return Code::kNotFound;  // it is damaged
@@ -178,7 +178,7 @@ Code Operation::Apply(const Job& job, Time now) {
 // The copy stays if it has to be compared with a job whose body is read.
 Code Operation::PutCopy(Time now) {
   if (Waits(compared_)) return Code::kOk;
-  const Added added = engine_.acts().PutInto(now, copy_to_, std::move(copy_), &compared_);
+  const Added added = engine_.PutInto(now, copy_to_, std::move(copy_), &compared_);
   if (Waits(compared_)) return Code::kOk;
   compared_.reset();
   lsn_ = std::max(lsn_, added.lsn);

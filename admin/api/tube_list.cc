@@ -28,7 +28,7 @@ struct Order {
 
 template <auto kNumber>
 std::uint64_t Of(const Engine& /*engine*/, const Tube& tube) {
-  return (tube.*kNumber)();
+  return std::invoke(kNumber, tube);
 }
 
 std::uint64_t Jobs(const Engine& /*engine*/, const Tube& tube) {

@@ -32,7 +32,7 @@ Task KickSome(const Services& services, std::string tube, std::uint64_t wanted,
   Lsn lsn = 0;
   for (;; co_await NextSlice()) {
     const std::uint64_t slice = std::min<std::uint64_t>(wanted - kicked, kKickSlice);
-    const Kicked some = services.engine.acts().Kick(services.Now(), tube, slice, from);
+    const Kicked some = services.engine.Kick(services.Now(), tube, slice, from);
     kicked += some.count;
     lsn = std::max(lsn, some.lsn);
     co_yield kicked;
@@ -59,7 +59,7 @@ Reply CreateTube(Call& call) {
   call.act.tube = *name;
   if (auto problem = CheckTubeName(call, *name, "name")) return std::move(*problem);
   const Tube* const known = call.engine().FindTube(*name);
-  const bool made = known != nullptr && known->settings().created_function;
+  const bool made = known != nullptr && known->settings.created_function;
   const Outcome outcome = call.engine().CreateFunction(*name);
   if (!outcome.ok()) return RefusalOf(outcome.code, *name);
   return TubeReply(call, *name, outcome, made ? 200 : 201)
@@ -126,7 +126,7 @@ Reply ResetMaxQueue(Call& call) {
   const Tube* const tube = TubeOf(call);
   if (tube == nullptr) return NoTube();
   const std::string name = tube->name();
-  return TubeReply(call, name, call.engine().acts().ResetMaxQueue(name));
+  return TubeReply(call, name, call.engine().ResetMaxQueue(name));
 }
 
 Reply KickTube(Call& call) {

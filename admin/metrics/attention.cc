@@ -29,7 +29,7 @@ bool Waits(const Tube& tube) { return tube.ready() > 0; }
 // By a policy of the tube, or each of its groups that has a ready job by one of groups.
 bool IsHeldBack(const Tube& tube) {
   const Groups* const groups = tube.groups();
-  return tube.held_back() != HeldBack::kNone ||
+  return tube.held_back != HeldBack::kNone ||
          (groups != nullptr && groups->gives() == 0 && groups->counts().held_back > 0);
 }
 
@@ -53,10 +53,10 @@ bool Concerns::Has(Concern kind, std::uint64_t tube) const {
 bool Attention::StillHolds(Concern kind, const Engine& engine, const Tube& tube) {
   switch (kind) {
     case Concern::kUnserved:
-      return Waits(tube) && tube.workers() == 0 && HandsOut(tube) && engine.Waiting(tube) == 0;
+      return Waits(tube) && tube.workers == 0 && HandsOut(tube) && engine.Waiting(tube) == 0;
     case Concern::kFallsBehind:
     case Concern::kSilentWorkers:
-      return Waits(tube) && tube.workers() > 0 && HandsOut(tube);
+      return Waits(tube) && tube.workers > 0 && HandsOut(tube);
     case Concern::kHeldBack:
       return Waits(tube) && !tube.paused() && IsHeldBack(tube);
     case Concern::kPaused:

@@ -40,12 +40,12 @@ constexpr Gauge kTubeGauges[] = {
      [](const Tube& tube, Time now) { return std::optional(OldestAge(tube, now)); }},
     {"gearstalkd_tube_workers",
      "Workers that can do the function, and connections that watch the tube and have reserved.",
-     [](const Tube& tube, Time) { return std::optional<double>(tube.workers()); }},
+     [](const Tube& tube, Time) { return std::optional<double>(tube.workers); }},
     {"gearstalkd_tube_jobs_retrying", "Delayed jobs of a tube that wait for their next attempt.",
      [](const Tube& tube, Time) { return std::optional<double>(tube.policy_state().retrying); }},
     {"gearstalkd_tube_held_back", "1 while max_running or rate keep a tube from handing out jobs.",
      [](const Tube& tube, Time) {
-       return std::optional<double>(tube.held_back() != HeldBack::kNone);
+       return std::optional<double>(tube.held_back != HeldBack::kNone);
      }},
     {"gearstalkd_tube_groups", "Groups of a tube that have unfinished jobs.",
      OfGroups<&Groups::Counts::groups>},

@@ -193,7 +193,7 @@ Slices SendAll(TransferSession& session, Selection selection) {
     const Job* job = engine.NextJob(last);
     if (job == nullptr || job->id() >= first_new) break;
     last = job->id();
-    if (!job->durable() || !Has(selection, job->tube().name())) continue;
+    if (!job->durable || !Has(selection, job->tube().name())) continue;
     while (!body.Knows(session.now(), *job)) {
       if (!MayWaitFor(session, body)) co_return;
       co_await NextSlice();

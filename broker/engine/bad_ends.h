@@ -12,7 +12,8 @@
 
 namespace gearstalk {
 
-class Engine;
+class Dispatch;
+class JobStore;
 
 // The cause text of a job that was buried because its body is damaged.
 inline constexpr std::string_view kDamagedText = "damaged";
@@ -36,7 +37,8 @@ class BadEnds {
     bool ready = false;  // in its tube, which has not been served yet
   };
 
-  explicit BadEnds(Engine& engine) : engine_(engine) {}
+  // They outlive it.
+  BadEnds(JobStore& store, Dispatch& dispatch) : store_(store), dispatch_(dispatch) {}
 
   // kJournal: what somebody asked for is refused. What nobody asked for makes the job ready then:
   // nothing is lost or failed.
@@ -50,16 +52,23 @@ class BadEnds {
   void BuryDamaged(Time now, JobId id, bool taken);
   // Buries a job in no state.
   Lsn Bury(Time now, Job& job, Finish::Kind kind, const ReportData& text);
+  // A waiting job is past its expiry. False: the journal takes no record of it, and the job is
+  // delayed until the next try.
+  bool Expire(Time now, Job& job);
+  // Those that are, at most `steps`, which are used up then.
+  void ExpireDue(Time now, int& steps);
 
  private:
   void NoteCause(Job& job, const Verdict& verdict, std::string_view text);
   void CountEnd(Job& job, BadEnd how);
   void NoteDamage(Job& job);
+  void PutOff(Job& job, Time until);
   Lsn RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how);
   Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text, bool ready);
   void LogFailure(const Job& job, const Verdict& verdict) const;
 
-  Engine& engine_;
+  JobStore& store_;
+  Dispatch& dispatch_;
   std::minstd_rand random_{std::random_device{}()};  // jitter of waits
 };
 

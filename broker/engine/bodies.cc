@@ -3,7 +3,10 @@
 #include <utility>
 
 #include "broker/base/log.h"
-#include "broker/engine/engine.h"
+#include "broker/engine/bad_ends.h"
+#include "broker/engine/consumer.h"
+#include "broker/engine/groups.h"
+#include "broker/engine/tube.h"
 
 namespace gearstalk {
 
@@ -31,7 +34,7 @@ void Bodies::CountBody(const Job& job, int change) {
   const std::uint64_t bytes = one * job.body_size();
   (job.has_body() ? counts_.in_memory : counts_.in_journal) += one;
   (job.has_body() ? counts_.memory_bytes : counts_.journal_bytes) += bytes;
-  if (job.has_body() && job.durable()) movable_bytes_ += bytes;
+  if (job.has_body() && job.durable) movable_bytes_ += bytes;
 }
 
 void Bodies::OnPut(const Job& job, Lsn lsn) {
@@ -48,7 +51,7 @@ void Bodies::OnReplayed(Job& job) {
 }
 
 bool Bodies::MayLeave(const Job& job) const {
-  return job.HasBlock() && job.Block() != nullptr && job.refs_ == 1 && job.durable_;
+  return job.HasBlock() && job.has_body() && !job.shared() && job.durable;
 }
 
 bool Bodies::LetGoIfFree(Job& job) {
@@ -69,10 +72,8 @@ void Bodies::LeaveMemory(Job& job) {
 // False: there is no memory.
 bool Bodies::ComeToMemory(Job& job, std::string_view body) {
   if (job.has_body()) return true;
-  if (!job.TryMakeBlock()) return false;
-  body.copy(job.BodyBytes(), body.size());
-  job.EndBody();
-  if (job.state_ == JobState::kGone) return true;  // it has left the engine
+  if (!job.TryFillBlock(body)) return false;
+  if (job.state() == JobState::kGone) return true;  // it has left the engine
   ++counts_.in_memory;
   counts_.memory_bytes += job.body_size();
   movable_bytes_ += job.body_size();
@@ -149,7 +150,7 @@ void Bodies::PassBrought() {
 
 void Bodies::LetGo(BodyWait& wait) {
   Job* const job = wait.job();
-  const bool goes = job != nullptr && job->state_ != JobState::kGone && Over();
+  const bool goes = job != nullptr && job->state() != JobState::kGone && Over();
   wait.Drop();
   if (goes) LetGoIfFree(*job);
 }
@@ -215,7 +216,7 @@ void Bodies::ExpectAfter(JobId id) {
   }
 }
 
-void Bodies::BringNext(const Engine& engine, Tube& tube) {
+void Bodies::BringNext(Tube& tube) {
   if (tube.until_look_ahead > 0) {
     --tube.until_look_ahead;
     return;
@@ -226,7 +227,7 @@ void Bodies::BringNext(const Engine& engine, Tube& tube) {
   tube.until_look_ahead = tube.looked_ahead / 2;
   std::uint64_t bytes = 0;
   std::vector<const Job*> wanted;
-  engine.VisitNext(tube, JobState::kReady, tube.looked_ahead, [&](const Job& job) {
+  tube.VisitNext(JobState::kReady, tube.looked_ahead, [&](const Job& job) {
     bytes += job.body_size();
     if (!job.has_body() && (wanted.empty() || bytes <= kAheadBytes)) wanted.push_back(&job);
   });
@@ -342,7 +343,7 @@ std::string Bodies::Check() const {
   std::uint64_t movable = 0;
   for (const Job* job = jobs_.Next(0); job != nullptr; job = jobs_.Next(job->id())) {
     if (!job->HasBlock()) continue;
-    const bool here = job->has_body(), moves = job->durable();
+    const bool here = job->has_body(), moves = job->durable;
     if (!here && !moves) return "the body of job " + std::to_string(job->id()) + " is nowhere";
     ++(here ? found.in_memory : found.in_journal);
     (here ? found.memory_bytes : found.journal_bytes) += job->body_size();

@@ -91,7 +91,6 @@ inline bool StillWaits(ComparisonPtr* compared) {
   return Waits(*compared);
 }
 
-class Engine;
 class Tube;
 
 // Bodies that are in the journal may leave memory: what is needed soon stays. Part of the engine.
@@ -122,8 +121,8 @@ class Bodies {
   // if there is one, hears of it.
   void BringToCompare(Job& job, ComparisonPtr& compared, Consumer* producer);
   // The next jobs of a tube, from which one was taken.
-  void LookAhead(const Engine& engine, Tube& tube) {
-    if (counts_.in_journal > 0 && limit_ != 1) BringNext(engine, tube);
+  void LookAhead(Tube& tube) {
+    if (counts_.in_journal > 0 && limit_ != 1) BringNext(tube);
   }
   // Reads a damaged body again; if it is whole, its job is to be kicked.
   void BringToKick(const Job& job);
@@ -186,7 +185,7 @@ class Bodies {
     return limit_ > 0 && (counts_.memory_bytes > limit_ || (full_ && movable_bytes_ > 0));
   }
   void CountBody(const Job& job, int change);
-  void BringNext(const Engine& engine, Tube& tube);
+  void BringNext(Tube& tube);
   bool NeededSoon(const Job& job) const;
   bool LetGoIfFree(Job& job);
   void LeaveMemory(Job& job);

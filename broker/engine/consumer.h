@@ -39,6 +39,8 @@ class Consumer : public Timer {
   bool waiting() const { return wait_ != Wait::kNone; }
   // Rises with every new wait: the order of service.
   std::uint64_t wait_since() const { return wait_since_; }
+  // For whose job it was woken and has not asked yet; nullptr: for none.
+  const Tube* promised() const { return promised_; }
   std::size_t held() const { return held_.size(); }
   // The first `bound` jobs that it holds, by the end of their time. O(bound log bound).
   template <typename Visit>
@@ -46,13 +48,16 @@ class Consumer : public Timer {
     held_.VisitFirst(bound, visit);
   }
 
+  // Of the engine: by deadline; kNever where there is none.
+  IndexedHeap<Job>& held_jobs() { return held_; }
+
  protected:
   Consumer() : Timer(Timer::Kind::kConsumer) {}
   virtual ~Consumer();
 
  private:
+  friend class Consuming;
   friend class Dispatch;
-  friend class Engine;
   enum class Wait : std::uint8_t { kNone, kReserving, kSleeping };
 
   using Hook = boost::intrusive::list_member_hook<>;
@@ -60,7 +65,7 @@ class Consumer : public Timer {
   WatchList watched_;
   std::unique_ptr<ReadyIndex> index_;  // made when it watches many tubes and many have jobs
   Tube* used_ = nullptr;
-  IndexedHeap<Job> held_;  // by deadline; kNever where there is none
+  IndexedHeap<Job> held_;
   Wait wait_ = Wait::kNone;
   bool joined_ = false;
   bool producer_ = false;     // has put or submitted

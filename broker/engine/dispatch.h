@@ -5,13 +5,14 @@
 
 #include "broker/base/clock.h"
 #include "broker/engine/consumer.h"
-#include "broker/engine/ready_tubes.h"
+#include "broker/engine/outcome.h"
 #include "broker/engine/tube.h"
 #include "broker/engine/waiting_line.h"
 
 namespace gearstalk {
 
-class Engine;
+class BadEnds;
+class JobStore;
 
 // Ready jobs meet waiting consumers. Part of the engine.
 //
@@ -28,17 +29,16 @@ class Engine;
 // who has waited longest first (WaitingLine), until jobs or waiters run out. A consumer that begins
 // to wait has looked for a job before (BestFor, ReadyTubes).
 //
+// What a hand-out begins: the job's TTR, and the consumer's CAN_DO_TIMEOUT if that is sooner, as a
+// deadline of the consumer.
+//
 // What it costs: O(1) for a tube whose waiters watch few tubes, whatever waits elsewhere; for
-// waiters of many tubes as WaitingLine says. A slice of Engine::kSlice jobs at most is served at a
-// time.
+// waiters of many tubes as WaitingLine says. A slice of JobStore::kSlice jobs at most is served at a time.
 class Dispatch {
  public:
-  // `effort` outlives it.
-  Dispatch(Engine& engine, bool fair, std::uint64_t& effort)
-      : engine_(engine), ready_(fair), line_(effort) {}
+  // They outlive it.
+  Dispatch(JobStore& store, BadEnds& bad_ends);
 
-  ReadyTubes& ready() { return ready_; }
-  const ReadyTubes& ready() const { return ready_; }
   WaitingLine& line() { return line_; }
   const WaitingLine& line() const { return line_; }
 
@@ -50,6 +50,17 @@ class Dispatch {
   // Gearman's PRE_SLEEP, of a consumer that does not wait and has no promise.
   void Sleep(Time now, Consumer& consumer);
 
+  // Hands a job to the consumer. Given: it has got the job, whose body it had to wait for, and its
+  // limits begin.
+  Taken Take(Time now, Job& job, Consumer& consumer);
+  void Given(Time now, Consumer& consumer, JobId id);
+  // nullptr: the consumer does not hold it.
+  Job* HeldBy(const Consumer& consumer, JobId id) const;
+  // The TTR of a job that is held begins anew.
+  void RestartTtr(Time now, Job& job);
+  // As in gearmand, the CAN_DO_TIMEOUTs of a worker end when it sleeps.
+  void EndRunLimits(Consumer& consumer);
+
   // Hands ready jobs to those who reserve and wakes those who sleep, first come first, until jobs
   // or waiters run out, or after a slice, which makes the tube due again. A job for which somebody
   // was woken is left for him. `fresh` is the job that just got ready, if there is one.
@@ -57,17 +68,33 @@ class Dispatch {
   // Tubes that give again all at once: the most urgent job of them all leaves first. Those that the
   // slice does not reach are due at once.
   void ServeTogether(Time now, std::vector<Tube*> tubes);
+  // First come, first served: those who waited get what a verb just made possible.
+  void ServeFreed(Time now);
+  // Pauses that are over, whose waiters are served first.
+  void EndPauses(Time now);
 
   // Ends the consumer's promise. The tube, which has to be served then; nullptr: there was none.
   Tube* TakePromise(Consumer& consumer);
   void DropPromise(Time now, Consumer& consumer);
   // Ends promises that are over, a bounded number of steps a call; the time of the next.
   Time BreakPromises(Time now);
+  // Its wait is over, or a reservation of it: at most `steps` of those, which are used up then.
+  void EndDue(Time now, Consumer& consumer, int& steps);
+  // One of its reservations has no more than a second left.
+  static bool DeadlineSoon(Time now, const Consumer& consumer) {
+    return consumer.held_.top_time() - kSafetyMargin <= now;
+  }
 
   // Whether it has a job that may leave.
   static bool Runnable(const Tube& tube) { return tube.ready() > 0 && tube.FrontJob() != nullptr; }
 
  private:
+  // beanstalk's safety margin before the end of a TTR.
+  static constexpr Time kSafetyMargin = kSecond;
+
+  std::uint32_t TtrFor(const Job& job, const Consumer& consumer) const;
+  Time BeginLimits(Time now, Job& job, Consumer& consumer);
+  void Arm(Consumer& consumer);
   // At most so many jobs or wakeups; false: it gave none.
   bool ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t most);
   void ServeSoon(Time now, const WatchList& watched);
@@ -76,8 +103,8 @@ class Dispatch {
   void WakeSleepers(Time now, Tube& tube);
   void BreakPromise(Time now, Consumer& consumer);
 
-  Engine& engine_;
-  ReadyTubes ready_;
+  JobStore& store_;
+  BadEnds& bad_ends_;
   WaitingLine line_;
   Consumer::PromisedList promised_;  // by time
 };

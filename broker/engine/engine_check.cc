@@ -19,12 +19,12 @@ struct Counted {
 }  // namespace
 
 // One recount. Each part returns the first difference it finds, or "".
-class Engine::Audit {
+class JobStore::Audit {
  public:
-  explicit Audit(const Engine& engine) : engine_(engine) {}
+  Audit(const JobStore& store, const Dispatch& dispatch) : store_(store), dispatch_(dispatch) {}
 
   std::string Jobs() {
-    const auto& jobs = engine_.jobs_;
+    const auto& jobs = store_.jobs;
     std::size_t keys = 0, failed = 0;
     for (const Job* job = jobs.Next(0); job != nullptr; job = jobs.Next(job->id())) {
       if (std::string wrong = State(*job); !wrong.empty()) return wrong;
@@ -32,62 +32,62 @@ class Engine::Audit {
       if (!UniqueIndex::HasKey(*job) || job->state_ == JobState::kBuried) continue;
       if (job->extra().key_free) continue;
       ++keys;
-      if (!engine_.uniques_.Find(*job->tube_, UniqueIndex::KeyOf(*job), job->unique_is_body_)) {
+      if (!store_.uniques.Find(job->tube(), UniqueIndex::KeyOf(*job), job->unique_is_body)) {
         return fmt::format("job {} is not found by its key", job->id());
       }
     }
-    if (keys != engine_.uniques_.size()) {
-      return fmt::format("{} keys, {} indexed", keys, engine_.uniques_.size());
+    if (keys != store_.uniques.size()) {
+      return fmt::format("{} keys, {} indexed", keys, store_.uniques.size());
     }
-    if (std::string wrong = engine_.bodies_.Check(); !wrong.empty()) return wrong;
-    if (failed == engine_.failures_.size()) return engine_.failures_.Check();
-    return fmt::format("{} jobs failed, {} indexed", failed, engine_.failures_.size());
+    if (std::string wrong = store_.bodies.Check(); !wrong.empty()) return wrong;
+    if (failed == store_.failures.size()) return store_.failures.Check();
+    return fmt::format("{} jobs failed, {} indexed", failed, store_.failures.size());
   }
 
   std::string Consumers(const std::vector<const Consumer*>& consumers) {
     std::size_t waiting = 0;
     for (const Consumer* consumer : consumers) {
       waiting += consumer->waiting();
-      for (const auto& watch : consumer->watched_) {
+      for (const auto& watch : consumer->watched()) {
         Counted& tube = counted_[&watch->tube];
         ++tube.watching;
-        tube.wide_watching += consumer->watched_.wide();
-        tube.in_line += consumer->waiting() && !consumer->watched_.wide();
+        tube.wide_watching += consumer->watched().wide();
+        tube.in_line += consumer->waiting() && !consumer->watched().wide();
         const Groups* const groups = watch->tube.groups();
         if (consumer->waiting() && groups != nullptr && !watch->tube.Stopped() &&
-            groups->gives() > watch->tube.promised_ &&
-            engine_.pace_.Places(engine_.ticked_, watch->tube) > watch->tube.promised_) {
+            groups->gives() > watch->tube.promised &&
+            store_.pace.Places(store_.ticked, watch->tube) > watch->tube.promised) {
           return fmt::format("a consumer waits while a group of tube {} gives a job",
                              watch->tube.name());
         }
         if (consumer->waiting() && Dispatch::Runnable(watch->tube) &&
-            watch->tube.policy_ == nullptr && watch->tube.ready() > watch->tube.promised_) {
+            watch->tube.policy() == nullptr && watch->tube.ready() > watch->tube.promised) {
           return fmt::format("a consumer waits while tube {} has a job", watch->tube.name());
         }
       }
-      if (consumer->promised_ != nullptr) ++counted_[consumer->promised_].promised;
+      if (consumer->promised() != nullptr) ++counted_[consumer->promised()].promised;
     }
-    if (waiting == engine_.totals_.waiting) return "";
-    return fmt::format("{} wait, not {}", waiting, engine_.totals_.waiting);
+    if (waiting == store_.totals.waiting) return "";
+    return fmt::format("{} wait, not {}", waiting, store_.totals.waiting);
   }
 
   // After Jobs and Consumers.
   std::string Tubes() {
-    const auto& tubes = engine_.tubes_;
+    const auto& tubes = store_.tubes;
     for (const Tube* tube = tubes.Next(0); tube != nullptr; tube = tubes.Next(tube->id())) {
       const Counted& is = counted_[tube];
       if (!Same(is, *tube)) return fmt::format("tube {} counts wrong", tube->name());
       if (tube->groups_ != nullptr) {
         if (std::string wrong = tube->groups_->Check(); !wrong.empty()) return wrong;
       }
-      if ((is.ready > 0) != engine_.dispatch_.ready().Has(*tube)) {
+      if ((is.ready > 0) != store_.ready.Has(*tube)) {
         return fmt::format("tube {} is among those with ready jobs by mistake", tube->name());
       }
       const bool needed =
-          is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 || tube->using_ > 0 ||
-          tube->permanent_ || tube->settings_.created_function ||
-          tube->settings_.max_queue != engine_.ConfiguredMaxQueue(*tube) ||
-          TubePolicies::Keeps(*tube) || (tube->groups_ != nullptr && !tube->groups_->empty());
+          is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 || tube->using_count > 0 ||
+          tube->permanent_ || tube->settings.created_function ||
+          tube->settings.max_queue != store_.ConfiguredMaxQueue(*tube) ||
+          PolicyTable::Keeps(*tube) || (tube->groups_ != nullptr && !tube->groups_->empty());
       if (!needed) return fmt::format("tube {} should be gone", tube->name());
       sum_.ready += is.ready;
       sum_.reserved += is.reserved;
@@ -95,7 +95,7 @@ class Engine::Audit {
       sum_.buried += is.buried;
       sum_.urgent += is.urgent;
     }
-    const EngineStats& totals = engine_.totals_;
+    const EngineStats& totals = store_.totals;
     const bool same = sum_.urgent == totals.urgent && sum_.ready == totals.ready &&
                       sum_.reserved == totals.reserved && sum_.delayed == totals.delayed &&
                       sum_.buried == totals.buried && sum_.dead == totals.dead;
@@ -104,27 +104,27 @@ class Engine::Audit {
 
  private:
   std::string State(const Job& job) {
-    Counted& tube = counted_[job.tube_];
+    Counted& tube = counted_[&job.tube()];
     switch (job.state_) {
       case JobState::kReady:
         ++tube.ready;
-        ++tube.bands[static_cast<std::size_t>(engine_.BandOf(job.priority))];
+        ++tube.bands[static_cast<std::size_t>(store_.BandOf(job.priority))];
         tube.urgent += job.priority < kNormalFrom;
-        if (Engine::IsGrouped(job)) return "";
-        if (!MoreUrgent(job, *job.tube_->ready_.front())) return "";
+        if (Grouping::IsGrouped(job)) return "";
+        if (!MoreUrgent(job, *job.tube().ready_.front())) return "";
         return fmt::format("job {} is more urgent than the front of its tube", job.id());
       case JobState::kReserved:
         ++tube.reserved;
-        if (job.holder()->held_.At(job.link_.held.slot) == &job) return "";
+        if (job.holder()->held_jobs().At(job.HeapSlot()) == &job) return "";
         return fmt::format("job {} is not with its holder", job.id());
       case JobState::kDelayed:
         ++tube.delayed;
-        ++tube.bands[static_cast<std::size_t>(engine_.BandOf(job.priority))];
-        if (job.tube_->delayed_.At(job.link_.held.slot) == &job) return "";
+        ++tube.bands[static_cast<std::size_t>(store_.BandOf(job.priority))];
+        if (job.tube().delayed_.At(job.HeapSlot()) == &job) return "";
         return fmt::format("job {} is not where its tube delays it", job.id());
       case JobState::kBuried:
         ++tube.buried;
-        tube.buried_lately += engine_.failures_.IsLate(job);
+        tube.buried_lately += store_.failures.IsLate(job);
         sum_.dead += !job.origin().empty();
         return "";
       case JobState::kGone:
@@ -138,18 +138,19 @@ class Engine::Audit {
            is.delayed == tube.delayed() && is.buried == tube.buried() &&
            is.buried_lately == tube.buried_lately && is.bands[0] == tube.queued(Band::kHigh) &&
            is.bands[1] == tube.queued(Band::kNormal) && is.bands[2] == tube.queued(Band::kLow) &&
-           is.urgent == tube.urgent() && is.watching == tube.watching() &&
-           is.wide_watching == tube.wide_.size() && is.in_line == tube.line_.size() &&
-           is.promised == tube.promised_;
+           is.urgent == tube.urgent() && is.watching == tube.watching &&
+           is.wide_watching == tube.wide.size() && is.in_line == tube.line.size() &&
+           is.promised == tube.promised;
   }
 
-  const Engine& engine_;
+  const JobStore& store_;
+  const Dispatch& dispatch_;
   std::map<const Tube*, Counted> counted_;
   EngineStats sum_;
 };
 
 std::string Engine::CheckInvariants(const std::vector<const Consumer*>& consumers) const {
-  Audit audit(*this);
+  JobStore::Audit audit(store, dispatch);
   std::string wrong = audit.Jobs();
   if (wrong.empty()) wrong = audit.Consumers(consumers);
   if (wrong.empty()) wrong = audit.Tubes();

@@ -26,8 +26,8 @@ constexpr int kPriorities = 8;
 constexpr std::uint32_t kManyMissing = 100;
 
 struct JobLinks {
-  static Job*& Left(Job& job) { return job.TreeLeft(); }
-  static Job*& Right(Job& job) { return job.TreeRight(); }
+  static Job*& Left(Job& job) { return job.Prev(); }
+  static Job*& Right(Job& job) { return job.Next(); }
   static std::uint64_t Weight(const Job& job) { return MixedBits(job.id()); }
 };
 
@@ -221,7 +221,7 @@ Lsn Groups::VisibleFrom(const Job& job) const {
   if (!IsLine(group)) return 0;
   const Lsn own = group.rest_ == nullptr ? 0 : group.rest_->ended;
   const Lsn ended = std::max(own, unread_ended_);
-  return job.durable() ? ended : std::max(ended, forgotten_ended_);
+  return job.durable ? ended : std::max(ended, forgotten_ended_);
 }
 
 std::string Groups::Check() const {
@@ -353,7 +353,7 @@ bool Groups::InsertReady(Group& group, Job& job) {
   } else if (fits && job.id() < jobs.front()->id()) {
     jobs.PushFront(&job);
   } else {
-    job.SetOutOfOrder(true);
+    job.out_of_order = true;
     ReadyJobs::Insert(MakeRest(group).others, &job, JobBefore{IsLine(group)});
   }
   return FirstOf(group) == &job;
@@ -362,9 +362,9 @@ bool Groups::InsertReady(Group& group, Job& job) {
 // Whether it was the first.
 bool Groups::RemoveReady(Group& group, Job& job) {
   const bool first = FirstOf(group) == &job;
-  if (job.out_of_order()) {
+  if (job.out_of_order) {
     ReadyJobs::Remove(group.rest_->others, &job, JobBefore{IsLine(group)});
-    job.SetOutOfOrder(false);
+    job.out_of_order = false;
   } else {
     group.jobs_.Remove(&job);
   }

@@ -87,6 +87,13 @@ bool Job::TryMakeBlock() {
   return Block() != nullptr;
 }
 
+bool Job::TryFillBlock(std::string_view body) {
+  if (!TryMakeBlock()) return false;
+  body.copy(BodyBytes(), body.size());
+  EndBody();
+  return true;
+}
+
 void Job::DropBlock() {
   Free(Block(), body_size_ + std::size_t{2});
   SetBlock(nullptr);
@@ -116,7 +123,7 @@ JobPtr Job::TryGrow(JobPtr old, std::uint32_t body_size) {
 
 bool Job::TryKeyByBody(JobPtr& job) {
   GS_DCHECK(job->state_ == JobState::kGone && job->refs_ == 1);
-  if (job->unique_is_body_) return true;
+  if (job->unique_is_body) return true;
   if (job->HasBlock()) {
     const BodyHash hash = HashOfBody(job->body());
     void* const place = TryAllocate(OwnSize(job->body_size_, hash.size()));
@@ -132,7 +139,7 @@ bool Job::TryKeyByBody(JobPtr& job) {
     Free(bare, size);
     job.reset(keyed);
   }
-  job->unique_is_body_ = true;
+  job->unique_is_body = true;
   return true;
 }
 
@@ -195,33 +202,37 @@ std::string_view NameOf(Cause cause) {
 }
 
 void JobList::PushBack(Job* job) {
-  job->link_.list = {tail_, nullptr};
-  (tail_ == nullptr ? head_ : tail_->link_.list.next) = job;
+  job->Prev() = tail_;
+  job->Next() = nullptr;
+  (tail_ == nullptr ? head_ : tail_->Next()) = job;
   tail_ = job;
 }
 
 void JobList::PushFront(Job* job) {
-  job->link_.list = {nullptr, head_};
-  (head_ == nullptr ? tail_ : head_->link_.list.prev) = job;
+  job->Prev() = nullptr;
+  job->Next() = head_;
+  (head_ == nullptr ? tail_ : head_->Prev()) = job;
   head_ = job;
 }
 
 void JobList::Insert(Job* job, Job* next) {
   if (next == nullptr) return PushBack(job);
-  Job* const prev = next->link_.list.prev;
+  Job* const prev = next->Prev();
   if (prev == nullptr) return PushFront(job);
-  job->link_.list = {prev, next};
-  prev->link_.list.next = next->link_.list.prev = job;
+  job->Prev() = prev;
+  job->Next() = next;
+  prev->Next() = next->Prev() = job;
 }
 
 void JobList::Remove(Job* job) {
-  const auto [prev, next] = job->link_.list;
-  (prev == nullptr ? head_ : prev->link_.list.next) = next;
-  (next == nullptr ? tail_ : next->link_.list.prev) = prev;
+  Job* const prev = job->Prev();
+  Job* const next = job->Next();
+  (prev == nullptr ? head_ : prev->Next()) = next;
+  (next == nullptr ? tail_ : next->Prev()) = prev;
   // Jobs leave from the front one after the other: prefetches the next one.
   if (prev == nullptr && next != nullptr) {
-    __builtin_prefetch(next->KeyBytes());
-    __builtin_prefetch(next->link_.list.next, 1);
+    __builtin_prefetch(next + 1);
+    __builtin_prefetch(next->Next(), 1);
   }
 }
 

@@ -183,12 +183,12 @@ class Job {
   static JobPtr Ref(Job& job);
 
   JobId id() const { return id_; }
-  Tube& tube() const { return *tube_; }
-  GroupHead* group_head() const { return tube_.group(); }  // nullptr: its tube has no groups
+  Tube& tube() const { return *place; }
+  GroupHead* group_head() const { return place.group(); }  // nullptr: its tube has no groups
   JobState state() const { return state_; }
   // The client's key, or else the one that its tube made of the body; "-" stands for the body.
   std::string_view unique() const {
-    if (unique_is_body_) return "-";
+    if (unique_is_body) return "-";
     if (unique_size_ > 0) return {KeyBytes(), unique_size_};
     return texts() == nullptr ? std::string_view() : texts()->key;
   }
@@ -209,24 +209,18 @@ class Job {
   const JobExtra& extra() const;
   const JobRest& rest() const;
 
-  // The session that makes the job sets them; from then on the engine reads and changes them.
+  // The session that makes the job sets these five; from then on the engine reads and changes them.
   std::uint32_t priority = 0;
   std::uint32_t ttr_s = 0;    // 0 = none
   std::uint32_t delay_s = 0;  // of the put or the last release, for statistics
   std::uint32_t reserves = 0;
   Time created = 0;
 
-  bool durable() const { return durable_; }
-  bool keep_on_failure() const { return keep_on_failure_; }
-  // Gearman's unique "-": jobs with equal bodies are one.
-  bool unique_is_body() const { return unique_is_body_; }
   // Of a body that is the key and may leave; else empty.
   std::string_view body_hash() const {
-    if (!unique_is_body_ || !HasBlock()) return {};
+    if (!unique_is_body || !HasBlock()) return {};
     return {KeyBytes(), unique_size_};
   }
-  // Its last waiter left while it ran: it does not run again.
-  bool abandoned() const { return abandoned_; }
   // Texts from policies; nullptr: there are none.
   const JobTexts* texts() const { return OwnRest() == nullptr ? nullptr : OwnRest()->texts.get(); }
   // The tube that a dead job came from; empty: it is not dead.
@@ -237,29 +231,36 @@ class Job {
   // Its bytes in JobMemory.
   std::size_t memory() const { return OwnSize() + (HasBlock() ? body_size_ + std::size_t{2} : 0); }
 
-  // IndexedHeap (delayed and reserved jobs, ready ones that came out of order).
+  // --- Of the engine, which has the jobs with an id to itself: everybody else gets them const.
+  JobPlace place;
+  void SetId(JobId id) { id_ = id; }
+  JobExtra& MakeExtra();
+  JobRest& MakeRest();
+  JobTexts& MakeTexts();
+  void ForgetCauseText();
+  bool has_extra() const { return extra_ != nullptr; }
+  // nullptr: there is none yet.
+  JobRest* OwnRest() { return extra_ == nullptr ? nullptr : extra_->rest.get(); }
+  const JobRest* OwnRest() const { return const_cast<Job*>(this)->OwnRest(); }
+  // Bodies: whether the body has a block of its own, which may leave memory and come back.
+  bool HasBlock() const { return body_size_ >= kBlockFrom; }
+  void DropBlock();
+  // False: there is no memory for it. `body` has the size of the job's.
+  bool TryFillBlock(std::string_view body);
+  // Somebody beside the engine has a reference.
+  bool shared() const { return refs_ > 1; }
+  // IndexedHeap: delayed and reserved jobs, ready ones that came out of order.
   std::uint32_t& HeapSlot() { return link_.held.slot; }
+  std::uint32_t HeapSlot() const { return link_.held.slot; }
   std::uint64_t HeapOrder() const { return id_; }
-  // Groups (ready jobs of a group; those that came out of order are in a Treap).
-  bool out_of_order() const { return out_of_order_; }
-  void SetOutOfOrder(bool set) { out_of_order_ = set; }
-  Job*& TreeLeft() { return link_.list.prev; }
-  Job*& TreeRight() { return link_.list.next; }
+  // JobList: ready and buried jobs. Treap: ready ones of a group that came out of order.
+  Job*& Prev() { return link_.list.prev; }
+  Job*& Next() { return link_.list.next; }
+  const Job* Next() const { return link_.list.next; }
 
  private:
-  friend class Acts;
-  friend class BadEnds;
-  friend class Bodies;
-  friend class Dispatch;
-  friend class Engine;
-  friend class Expiries;
-  friend class JobList;
-  friend class ReadyQueue;
-  friend class Records;
-  friend class Schedules;
-  friend class Transfers;
+  friend class JobStore;
   friend struct JobUnref;
-  friend struct TEST_Job;
 
   struct Held {
     Consumer* holder;
@@ -275,13 +276,6 @@ class Job {
   ~Job() = default;
   static Job* At(void* place, std::uint32_t body_size, std::string_view unique);
 
-  JobExtra& MakeExtra();
-  JobRest& MakeRest();
-  JobTexts& MakeTexts();
-  void ForgetCauseText();
-  // nullptr: there is none yet.
-  JobRest* OwnRest() const { return extra_ == nullptr ? nullptr : extra_->rest.get(); }
-  bool HasBlock() const { return body_size_ >= kBlockFrom; }
   char* Block() const { return *reinterpret_cast<char* const*>(this + 1); }
   void SetBlock(char* block) { *reinterpret_cast<char**>(this + 1) = block; }
   const char* KeyBytes() const {
@@ -294,9 +288,8 @@ class Job {
   }
   char* BodyBytes() { return const_cast<char*>(std::as_const(*this).BodyBytes()); }
   void EndBody() { std::memcpy(BodyBytes() + body_size_, "\r\n", 2); }
-  // The body has a block of its own: gets one that is still to be filled in, or gives it up.
+  // The body gets a block of its own, which is still to be filled in.
   bool TryMakeBlock();
-  void DropBlock();
   std::size_t OwnSize() const { return OwnSize(body_size_, unique_size_); }
   static std::size_t OwnSize(std::uint32_t body_size, std::size_t unique_size) {
     return sizeof(Job) + unique_size +
@@ -304,7 +297,6 @@ class Job {
   }
 
   JobId id_ = 0;
-  JobPlace tube_;
   union {
     Neighbours list;  // ready (also in a tree of its group) or buried
     Held held;        // reserved; delayed and out-of-order ones use the slot alone
@@ -313,11 +305,15 @@ class Job {
   std::uint32_t body_size_ = 0;
   std::uint16_t refs_ = 1;
   JobState state_ : 3 = JobState::kGone;
-  bool durable_ : 1 = false;          // journalled: put by beanstalk or submitted in background
-  bool keep_on_failure_ : 1 = false;  // put by beanstalk: a failure buries it
-  bool unique_is_body_ : 1 = false;
-  bool out_of_order_ : 1 = false;  // ready, and in the heap of the queue or the tree of the group
-  bool abandoned_ : 1 = false;     // its last waiter left while it ran: it does not run again
+
+ public:
+  bool durable : 1 = false;          // journalled: put by beanstalk or submitted in background
+  bool keep_on_failure : 1 = false;  // put by beanstalk: a failure buries it
+  bool unique_is_body : 1 = false;   // Gearman's unique "-": jobs with equal bodies are one
+  bool out_of_order : 1 = false;  // ready, and in the heap of the queue or the tree of the group
+  bool abandoned : 1 = false;     // its last waiter left while it ran: it does not run again
+
+ private:
   std::uint8_t unique_size_ = 0;
 };
 
@@ -332,7 +328,7 @@ inline std::string_view BodyCrlf(const Job& job) {
 // A Gearman client submitted it for a time, and nobody has released it since: its delay, if it has
 // one, ends at that time by the wall clock.
 inline bool IsForATime(const Job& job) {
-  return !job.keep_on_failure() && job.extra().releases == 0 && !job.extra().retrying;
+  return !job.keep_on_failure && job.extra().releases == 0 && !job.extra().retrying;
 }
 
 // Whether it is buried, or dead: moved to a dead tube.
@@ -347,7 +343,7 @@ class JobList {
   Job* front() const { return head_; }
   Job* back() const { return tail_; }
   // The job after `job`, which is in this list; nullptr: it is the last.
-  static const Job* After(const Job& job) { return job.link_.list.next; }
+  static const Job* After(const Job& job) { return job.Next(); }
   void PushBack(Job* job);
   void PushFront(Job* job);
   // Before `next`; at the end if that is nullptr.

@@ -75,21 +75,40 @@ class JobObserver {
   virtual ~JobObserver() = default;
 
  private:
-  friend class Engine;
+  friend class Waiters;
   WaiterList<ByObserver> waits_;
 };
 
-// Finds an observer's wait for a job among many. The first wait for a job is not in it: most jobs
-// have no other.
-class WaiterIndex {
+// Who waits for which job. Part of the store.
+//
+// Finding an observer's wait for a job is O(1): the first one of the job, which most jobs have
+// alone, or in the index of the others.
+class Waiters {
  public:
-  // nullptr: it is not in here.
-  Waiter* Find(const Job& job, const JobObserver& observer) const;
-  void Insert(Waiter& waiter);
-  void Remove(Waiter& waiter);
+  // `effort` outlives it.
+  explicit Waiters(std::uint64_t& effort) : effort_(effort) {}
+
+  // An observer that joins a job again waits several times: each report is made once and sent as
+  // often.
+  void Add(Job& job, JobObserver& observer);
+  // Ends the first wait of an observer, which has one; returns its job.
+  Job& EndFirst(JobObserver& observer);
+  void Drop(Job& job);
+  void Tell(const Job& job, const Progress& progress) const;
+  // Those who wait for the job, if there are any; they wait no longer.
+  void Tell(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn) {
+    if (job.OwnRest() != nullptr && !job.OwnRest()->waiters.empty()) TellAll(job, kind, data, lsn);
+  }
+  std::size_t Count(const Job& job) const;  // O(n) in the different ones
 
  private:
-  LinearHash<Waiter> waiters_;
+  void TellAll(Job& job, Finish::Kind kind, const ReportData& data, Lsn lsn);
+  // nullptr: it is not in the index.
+  Waiter* Find(const Job& job, const JobObserver& observer) const;
+  void Remove(Waiter& waiter);
+
+  LinearHash<Waiter> index_;
+  std::uint64_t& effort_;
 };
 
 }  // namespace gearstalk

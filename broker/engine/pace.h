@@ -4,20 +4,22 @@
 #include <vector>
 
 #include "broker/base/clock.h"
+#include "broker/engine/deadlines.h"
+#include "broker/engine/ready_tubes.h"
 #include "broker/engine/tube.h"
 
 namespace gearstalk {
 
-class Engine;
-
-// How fast tubes hand out (max_running, rate), and whose turn it is. Part of the engine.
+// How fast tubes hand out (max_running, rate), and whose turn it is. Part of the store.
 //
 // A tube that is held back hands out nothing, as if it were paused. A hand-out may hold its tube
-// back; a place that gets free is noted, and the verb that freed it ends with ServeFreed. A token
+// back; a place that gets free is noted, and the verb that freed it ends with
+// Dispatch::ServeFreed. A token
 // that gets free is a deadline of the tube.
 class Pace {
  public:
-  explicit Pace(Engine& engine) : engine_(engine) {}
+  // They outlive it.
+  Pace(Deadlines& deadlines, ReadyTubes& ready) : deadlines_(deadlines), ready_(ready) {}
 
   // Whether the tube is held back, from now on.
   void Limit(Time now, Tube& tube);
@@ -30,16 +32,15 @@ class Pace {
   }
   // The tube goes.
   void Forget(Tube& tube) { std::erase(freed_, &tube); }
-  // First come, first served: those who waited get what a verb just made possible.
-  void ServeFreed(Time now) {
-    if (!freed_.empty()) ServeAllFreed(now);
-  }
+  bool has_freed() const { return !freed_.empty(); }
+  // One of them, looked at again.
+  Tube& TakeFreed(Time now);
 
  private:
-  Time NextHandOut(const Tube& tube) const;
-  void ServeAllFreed(Time now);
+  static Time NextHandOut(const Tube& tube);
 
-  Engine& engine_;
+  Deadlines& deadlines_;
+  ReadyTubes& ready_;
   std::vector<Tube*> freed_;  // just now
 };
 

@@ -48,7 +48,7 @@ class ReadyIndex {
 
   // What decides among fronts of one priority. It only grows while a front is the same.
   std::uint64_t OrderOf(const Tube& tube, const Job& front) const {
-    return fair_ ? tube.pass_ : front.id();
+    return fair_ ? tube.pass : front.id();
   }
 
   IndexedHeap<WatchEntry> heap_;  // by priority of the front and OrderOf

@@ -40,8 +40,8 @@ ReadyQueue::Lane* ReadyQueue::FindLane(std::uint32_t priority) {
 
 void ReadyQueue::Push(Job* job) {
   ++size_;
-  job->out_of_order_ = !Append(job);
-  if (job->out_of_order_) out_of_order_.Push(job->priority, job);
+  job->out_of_order = !Append(job);
+  if (job->out_of_order) out_of_order_.Push(job->priority, job);
 }
 
 // Whether it found a place at one end of a lane.
@@ -73,9 +73,9 @@ ReadyQueue::Lane* ReadyQueue::MakeLane(const Lane* next, std::uint32_t priority)
 
 void ReadyQueue::Remove(Job* job) {
   --size_;
-  if (job->out_of_order_) {
+  if (job->out_of_order) {
     out_of_order_.Remove(job);
-    job->out_of_order_ = false;
+    job->out_of_order = false;
     return;
   }
   Lane* const lane = FindLane(job->priority);

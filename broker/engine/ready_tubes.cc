@@ -24,14 +24,14 @@ void ReadyTubes::Resume(Tube& tube) {
 
 void ReadyTubes::NoteHandOut(Tube& tube, std::uint32_t weight) {
   if (!fair_) return;
-  tube.pass_ += kTurn / weight;
-  served_pass_ = tube.pass_;
+  tube.pass += kTurn / weight;
+  served_pass_ = tube.pass;
 }
 
 // For jobs of different tubes.
 bool ReadyTubes::LeavesBefore(const Job& a, const Job& b) const {
-  if (fair_ && a.priority == b.priority && a.tube().pass_ != b.tube().pass_) {
-    return a.tube().pass_ < b.tube().pass_;
+  if (fair_ && a.priority == b.priority && a.tube().pass != b.tube().pass) {
+    return a.tube().pass < b.tube().pass;
   }
   return MoreUrgent(a, b);
 }

@@ -24,12 +24,12 @@ class ReadyTubes {
   // The tube gets its first ready job, or has lost its last one. O(1).
   void Add(Tube& tube) {
     if (fair_) JoinTurn(tube);
-    tube.ready_slot_ = static_cast<std::uint32_t>(tubes_.size());
+    tube.ready_slot = static_cast<std::uint32_t>(tubes_.size());
     tubes_.push_back(&tube);
   }
   void Remove(Tube& tube) {
-    tubes_[tube.ready_slot_] = tubes_.back();
-    tubes_[tube.ready_slot_]->ready_slot_ = tube.ready_slot_;
+    tubes_[tube.ready_slot] = tubes_.back();
+    tubes_[tube.ready_slot]->ready_slot = tube.ready_slot;
     tubes_.pop_back();
   }
   // The front of the tube got more urgent.
@@ -49,7 +49,7 @@ class ReadyTubes {
                                : FrontOfMany(watched, index, effort);
   }
   bool Has(const Tube& tube) const {
-    return tube.ready_slot_ < tubes_.size() && tubes_[tube.ready_slot_] == &tube;
+    return tube.ready_slot < tubes_.size() && tubes_[tube.ready_slot] == &tube;
   }
 
   // Of the fronts of different tubes.
@@ -59,7 +59,7 @@ class ReadyTubes {
   Job* FrontOfMany(const WatchList& watched, std::unique_ptr<ReadyIndex>& index,
                    std::uint64_t& effort) const;
   // A tube without ready jobs saves up no turns.
-  void JoinTurn(Tube& tube) const { tube.pass_ = std::max(tube.pass_, served_pass_); }
+  void JoinTurn(Tube& tube) const { tube.pass = std::max(tube.pass, served_pass_); }
   template <typename Visitor>
   void Visit(const WatchList& watched, Visitor visit) const;
 

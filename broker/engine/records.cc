@@ -5,8 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "broker/base/check.h"
-#include "broker/engine/engine.h"
+#include "broker/engine/store.h"
 
 namespace gearstalk {
 namespace {
@@ -43,32 +42,32 @@ Record SettingsOf(const Tube& tube, const TubeSettings& settings, const SetTexts
 Lsn Records::Append(const Job& job, Record::Kind kind, Beside beside) {
   Record record;
   record.kind = kind;
-  record.id = job.id_;
+  record.id = job.id();
   if (kind != Record::Kind::kDelete) Fill(job, record);
   if (beside.moved) {
-    record.tube = job.tube_->name();
+    record.tube = job.tube().name();
     FillGroups(job, record);
   }
   if (beside.schedule != nullptr) record.schedule = *beside.schedule;
-  const Lsn lsn = engine_.journal_.Append(record);
+  const Lsn lsn = store_.journal.Append(record);
   if (kind == Record::Kind::kPut) {
-    NoteUnsynced(job.id_, lsn);
-    engine_.bodies_.OnPut(job, lsn);
+    NoteUnsynced(job.id(), lsn);
+    store_.bodies.OnPut(job, lsn);
   }
   return lsn;
 }
 
 Lsn Records::AppendSettings(const Tube& tube) {
-  if (!engine_.persistent_) return 0;
+  if (!store_.persistent) return 0;
   const SetTexts set(tube.policy_state().set);
-  const Record record = SettingsOf(tube, engine_.OwnSettings(tube), set);
+  const Record record = SettingsOf(tube, store_.OwnSettings(tube), set);
   tubes_.insert(tube.id());
-  settings_lsn_ = engine_.journal_.Append(record);
+  settings_lsn_ = store_.journal.Append(record);
   return settings_lsn_;
 }
 
 void Records::NoteUnsynced(JobId id, Lsn lsn) {
-  const Lsn durable = engine_.journal_.Durable();
+  const Lsn durable = store_.journal.Durable();
   while (!unsynced_puts_.empty() && unsynced_puts_.front().lsn <= durable) {
     unsynced_puts_.pop_front();
   }
@@ -84,12 +83,10 @@ Lsn Records::FindUnsynced(JobId id) const {
 
 void Records::TakeUndurable(Lsn durable, const std::function<void(Job&)>& visit) {
   for (const UnsyncedPut& put : std::exchange(unsynced_puts_, {})) {
-    Job* const job = put.lsn > durable ? engine_.jobs_.Find(put.job) : nullptr;
+    Job* const job = put.lsn > durable ? store_.jobs.Find(put.job) : nullptr;
     if (job != nullptr) visit(*job);
   }
 }
-
-void Records::Forget(const Tube& tube) { tubes_.erase(tube.id()); }
 
 void Records::FillFailure(const Job& job, Record& record) {
   const JobExtra& extra = job.extra();
@@ -114,17 +111,17 @@ void Records::FillGroups(const Job& job, Record& record) {
 }
 
 void Records::Fill(const Job& job, Record& record) const {
-  record.id = job.id_;
+  record.id = job.id();
   record.priority = job.priority;
   record.delay_s = job.delay_s;
   const JobExtra& extra = job.extra();
   record.counters = {job.reserves, extra.timeouts, extra.releases,
                      extra.buries, extra.kicks,    job.rest().lost_tries};
-  if (job.state_ == JobState::kDelayed) {
+  if (job.state() == JobState::kDelayed) {
     record.state = Record::State::kDelayed;
-    record.due = job.tube_->delayed_.TimeAt(job.link_.held.slot);
-    if (IsForATime(job)) record.due = Later(record.due, engine_.wall_ahead_);
-  } else if (job.state_ == JobState::kBuried) {
+    record.due = job.tube().DueOf(job);
+    if (IsForATime(job)) record.due = Later(record.due, store_.wall_ahead);
+  } else if (job.state() == JobState::kBuried) {
     record.state = Record::State::kBuried;
     record.burial = extra.burial;
   }
@@ -132,11 +129,11 @@ void Records::Fill(const Job& job, Record& record) const {
   FillFailure(job, record);
   record.expires = job.rest().expiry.time == kNever ? 0 : job.rest().expiry.time;
   if (record.kind != Record::Kind::kPut) return;
-  record.tube = job.tube_->name();
+  record.tube = job.tube().name();
   record.ttr_s = job.ttr_s;
   record.created = job.created;
-  record.keep_on_failure = job.keep_on_failure_;
-  record.unique_is_body = job.unique_is_body_;
+  record.keep_on_failure = job.keep_on_failure;
+  record.unique_is_body = job.unique_is_body;
   record.unique = job.unique();
   record.reducer = job.rest().reducer;
   if (job.has_body()) {
@@ -148,58 +145,35 @@ void Records::Fill(const Job& job, Record& record) const {
   FillGroups(job, record);
 }
 
-std::uint32_t Records::BodyLeftOut(JobId id) const {
-  const Job* const job = engine_.jobs_.Find(id);
-  return job == nullptr || job->has_body() ? 0 : job->body_size();
-}
+void Records::Forget(const Tube& tube) { tubes_.erase(tube.id()); }
 
-bool Records::RestsDamaged(JobId id) const {
-  const Job* const job = engine_.jobs_.Find(id);
-  return job != nullptr && job->state_ == JobState::kBuried && IsDamaged(*job);
-}
-
-bool Records::TakesBodiesLater() const { return engine_.bodies_.counts().limit > 0; }
-
-std::vector<JobId> Records::MissingBodies() const { return engine_.transfers_.MissingBodies(); }
-
-void Records::OnBody(JobId id, const BodyRead& read) {
-  if (read.result == BodyRead::Result::kWhole) engine_.transfers_.OnBody(id, read.body);
-  const Time now = engine_.ticked_;
-  const auto found = engine_.bodies_.OnRead(now, id, read);
-  if (!found) return;
-  found->damaged ? engine_.bad_ends_.BuryDamaged(now, id, found->taken)
-                 : engine_.KickWhole(now, id);
-}
-
-bool Records::Capture(JobId id, const std::function<void(const Record&)>& emit) {
-  const Job* job = engine_.jobs_.Find(id);
-  Record record;
-  const SeenKeys::Seen* const seen = job == nullptr ? engine_.seen_.FindById(id) : nullptr;
-  if (seen != nullptr && seen->stored) {
-    SeenKeys::Fill(*seen, record);
-    emit(record);
-    return true;
-  }
-  if (job == nullptr) return engine_.transfers_.Capture(id, emit);
-  if (!job->durable_) return false;
-  GS_CHECK(engine_.options_.keep_bodies);
-  Fill(*job, record);
-  emit(record);
-  return true;
-}
-
-void Records::CaptureSettings(const std::function<void(const Record&)>& emit) {
-  emit(engine_.ids_.Capture());
-  engine_.schedules_.Capture(emit);
-  engine_.transfers_.CaptureMarks(emit);
+void Records::CaptureTubes(const std::function<void(const Record&)>& emit) {
   std::erase_if(tubes_, [&](std::uint64_t id) {
-    const Tube& tube = *engine_.tubes_.FindById(id);
+    const Tube& tube = *store_.tubes.FindById(id);
     const SetTexts set(tube.policy_state().set);
-    const Record record = SettingsOf(tube, engine_.OwnSettings(tube), set);
+    const Record record = SettingsOf(tube, store_.OwnSettings(tube), set);
     if (record.settings == TubeSettings{} && record.policy.empty()) return true;
     emit(record);
     return false;
   });
+}
+
+// --- Burials in a replay
+
+Records::BurialKey Records::BurialKeyOf(const Job& job) {
+  return {job.tube().id(), job.extra().burial, job.id()};
+}
+
+Job* Records::InsertBuried(Job& job) {
+  const auto at = burials_.emplace(BurialKeyOf(job), &job).first;
+  const auto next = std::next(at);
+  const bool last = next == burials_.end() || &next->second->tube() != &job.tube();
+  return last ? nullptr : next->second;
+}
+
+void Records::EndReplay() {
+  replaying_ = false;
+  burials_.clear();
 }
 
 }  // namespace gearstalk

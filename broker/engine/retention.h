@@ -5,15 +5,15 @@
 
 namespace gearstalk {
 
-class Engine;
+class JobStore;
 
-// How many buried jobs a tube keeps, and how long. Part of the engine.
+// How many buried jobs a tube keeps, and how long. Part of the store.
 //
 // One deadline of the tube: its buried jobs are in the order of burial, and only the first is
 // looked at.
 class Retention {
  public:
-  explicit Retention(Engine& engine) : engine_(engine) {}
+  explicit Retention(JobStore& store) : store_(store) {}
 
   // A job was buried there, or one went.
   void Note(Tube& tube);
@@ -24,7 +24,7 @@ class Retention {
   Time BurialTime(const Job& job) const;
   Time Due(const Tube& tube) const;
 
-  Engine& engine_;
+  JobStore& store_;
 };
 
 }  // namespace gearstalk

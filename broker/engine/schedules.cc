@@ -19,7 +19,8 @@
 
 #include "broker/base/log.h"
 #include "broker/engine/deadlines.h"
-#include "broker/engine/engine.h"
+#include "broker/engine/producing.h"
+#include "broker/engine/store.h"
 
 namespace gearstalk {
 namespace {
@@ -52,10 +53,6 @@ JobPtr MakeJob(const RunningSchedule& schedule, Time planned) {
 }
 
 }  // namespace
-
-Time Engine::WallTime(Time now) const {
-  return options_.wall_clock == nullptr ? now : options_.wall_clock();
-}
 
 const RunningSchedule* Schedules::Find(std::string_view name) const {
   const auto found = by_name_.find(name);
@@ -110,7 +107,7 @@ Status Schedules::Set(Time now, const std::vector<Schedule>& entries,
 void Schedules::Begin(Time now) {
   begun_ = true;
   std::erase_if(by_name_, [](const auto& each) { return !each.second->configured; });
-  const Time wall = engine_.WallTime(now);
+  const Time wall = store_.WallTime(now);
   for (const auto& [name, schedule] : by_name_) {
     if (schedule->planned == 0) {
       schedule->planned = wall;
@@ -129,11 +126,11 @@ void Schedules::PlanNext(RunningSchedule& schedule) {
 
 Time Schedules::RunDue(Time now) {
   if (!begun_) {
-    if (engine_.records_.replaying()) return kNever;
+    if (store_.records.replaying()) return kNever;
     Begin(now);
     if (tick_ > now) return tick_;
   }
-  const Time wall = engine_.WallTime(now);
+  const Time wall = store_.WallTime(now);
   std::uint64_t effort = 0;
   while (effort < kRunEffort && due_.top_time() <= wall) effort += Settle(now, wall, *due_.top());
   const Time next = due_.top_time();
@@ -187,22 +184,18 @@ bool Schedules::TryRun(Time now, RunningSchedule& schedule) {
 }
 
 bool Schedules::IsUnfinished(JobId id) const {
-  const Job* const job = engine_.Find(id);
+  const Job* const job = store_.jobs.Find(id);
   return job != nullptr && job->state() != JobState::kBuried;
 }
 
 // A record of a job that an operator asked for must not say that a planned time has run.
 Outcome Schedules::Put(Time now, RunningSchedule& schedule, Time planned, bool by_plan) {
   const Schedule& entry = schedule.entry;
-  Tube* const tube = engine_.TubeForUse(entry.tube);
-  if (tube == nullptr) return {engine_.CountRefused(Code::kTooManyTubes)};
   JobPtr job = MakeJob(schedule, planned);
-  job->durable_ = job->keep_on_failure_ = true;
-  const JobId before = engine_.next_id();
+  const JobId before = store_.ids.next();
   const Record::Schedule made_by{.name = entry.name, .planned = by_plan ? planned : 0};
-  const Added added = engine_.Add(
-      now, std::move(job), *tube,
-      {.due = After(now, entry.delay_s), .schedule = &made_by, .compared = &schedule.compared});
+  const Added added =
+      producing_.PutInto(now, entry.tube, std::move(job), &schedule.compared, &made_by);
   if (Waits(schedule.compared)) return {};
   schedule.compared.reset();
   if (!added.ok()) return {added.code};
@@ -221,17 +214,17 @@ Outcome Schedules::Run(Time now, std::string_view name) {
   RunningSchedule* const schedule = FindConfigured(name);
   if (schedule == nullptr) return {Code::kNotFound};
   if (!schedule->entry.overlap && IsUnfinished(schedule->last_job)) return {Code::kInUse};
-  const Time time = std::min(engine_.WallTime(now), schedule->planned);
+  const Time time = std::min(store_.WallTime(now), schedule->planned);
   return Put(now, *schedule, time, /*by_plan=*/false);
 }
 
 Outcome Schedules::Switch(Time now, std::string_view name, bool on) {
   RunningSchedule* const schedule = FindConfigured(name);
   if (schedule == nullptr) return {Code::kNotFound};
-  if (!engine_.journal_.Accepts(Record::Kind::kSchedule)) return {Code::kJournal};
+  if (!store_.journal.Accepts(Record::Kind::kSchedule)) return {Code::kJournal};
   // Planned times that passed while it was off are not made up.
   if (on && schedule->off) {
-    const Time wall = engine_.WallTime(now);
+    const Time wall = store_.WallTime(now);
     if (schedule->next <= wall) schedule->left_out = false;
     schedule->planned = std::max(schedule->planned, wall);
   }
@@ -244,10 +237,10 @@ Outcome Schedules::Switch(Time now, std::string_view name, bool on) {
 
 Lsn Schedules::Append(RunningSchedule& schedule) {
   schedule.unrecorded = false;
-  if (!engine_.persistent_) return 0;
+  if (!store_.persistent) return 0;
   Record record;
   Fill(schedule, record);
-  return engine_.journal_.Append(record);
+  return store_.journal.Append(record);
 }
 
 void Schedules::Capture(const std::function<void(const Record&)>& emit) const {

@@ -19,7 +19,8 @@
 
 namespace gearstalk {
 
-class Engine;
+class JobStore;
+class Producing;
 
 // A schedule as it runs. Its times are those of the wall clock.
 struct RunningSchedule {
@@ -42,12 +43,13 @@ struct RunningSchedule {
   std::uint64_t HeapOrder() const { return 0; }
 };
 
-// Jobs that come by the calendar. Part of the engine.
+// Jobs that come by the calendar. It stands above the engine: it puts jobs as a client does.
 class Schedules {
  public:
   using Map = std::map<std::string, std::unique_ptr<RunningSchedule>, std::less<>>;
 
-  explicit Schedules(Engine& engine) : engine_(engine) {}
+  // They outlive it.
+  Schedules(JobStore& store, Producing& producing) : store_(store), producing_(producing) {}
 
   const Map& all() const { return by_name_; }
   const RunningSchedule* Find(std::string_view name) const;
@@ -79,7 +81,8 @@ class Schedules {
   Outcome Put(Time now, RunningSchedule& schedule, Time planned, bool by_plan);
   Lsn Append(RunningSchedule& schedule);
 
-  Engine& engine_;
+  JobStore& store_;
+  Producing& producing_;
   Map by_name_;
   IndexedHeap<RunningSchedule> due_;
   Time tick_ = 0;  // when to run next

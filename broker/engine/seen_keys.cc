@@ -29,7 +29,7 @@ SeenKeys::~SeenKeys() {
 SeenKeys::Key SeenKeys::KeyOf(const Job& job) {
   const std::string_view key = UniqueIndex::KeyOf(job);
   if (!job.body_hash().empty()) return Key(key);
-  if (job.unique_is_body()) return Key(View(HashOfBody(key)));
+  if (job.unique_is_body) return Key(View(HashOfBody(key)));
   const XXH128_hash_t hash = XXH3_128bits_withSeed(key.data(), key.size(), 0);
   XXH128_canonical_t bytes;
   XXH128_canonicalFromHash(&bytes, hash);
@@ -61,7 +61,7 @@ Lsn SeenKeys::Remember(const Job& job, Time until) {
             .tube = job.tube().name(),
             .key = KeyOf(job),
             .until = until,
-            .stored = journal_.Persistent() && job.durable()};
+            .stored = journal_.Persistent() && job.durable};
   Record record;
   Fill(seen, record);
   const Lsn lsn = seen.stored ? journal_.Append(record) : 0;

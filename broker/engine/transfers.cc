@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "broker/base/check.h"
-#include "broker/engine/engine.h"
+#include "broker/engine/dispatch.h"
+#include "broker/engine/live_records.h"
+#include "broker/engine/store.h"
 
 namespace gearstalk {
 
@@ -58,37 +60,37 @@ const Mark* Transfers::Find(std::string_view name) const {
 }
 
 bool Transfers::CanKeepIds(std::uint64_t smallest, std::uint64_t next) const {
-  return engine_.ids_.next() <= smallest && next <= kFirstSpareId;
+  return store_.ids.next() <= smallest && next <= kFirstSpareId;
 }
 
 Code Transfers::Admits(const Record& job) const {
   if (!Storable(job)) return Code::kInvalid;
-  if (engine_.draining_) return Code::kDraining;
-  if (engine_.MemoryFull()) return Code::kOutOfMemory;
-  return engine_.AcceptsNew(job.body.size());
+  if (store_.draining) return Code::kDraining;
+  if (store_.MemoryFull()) return Code::kOutOfMemory;
+  return store_.AcceptsNew(job.body.size());
 }
 
 bool Transfers::IsTaken(JobId id) const {
-  return id > kMostId || engine_.jobs_.Find(id) != nullptr || held_.contains(id);
+  return id > kMostId || store_.jobs.Find(id) != nullptr || held_.contains(id);
 }
 
 Lsn Transfers::AppendMark(std::string_view name, const Mark& mark) {
-  if (!engine_.persistent_) return 0;
+  if (!store_.persistent) return 0;
   const std::string text = mark.Encode();
   Record record;
   record.kind = Record::Kind::kMark;
   record.transfer.name = name;
   record.transfer.mark = text;
-  return engine_.journal_.Append(record);
+  return store_.journal.Append(record);
 }
 
 Transfers::Change Transfers::Begin(std::string_view name, Mark mark, std::uint64_t next_id,
                                    std::uint64_t burials) {
-  if (!engine_.journal_.Accepts(Record::Kind::kPut)) return {Code::kJournal};
+  if (!store_.journal.Accepts(Record::Kind::kPut)) return {Code::kJournal};
   if (const Change raised = RaiseNextId(next_id); !raised.ok()) return raised;
   mark.whole = true;
-  mark.burial_base = engine_.next_burial_ - 1;
-  engine_.next_burial_ += std::min(burials, kMostId - std::min(kMostId, engine_.next_burial_));
+  mark.burial_base = store_.next_burial - 1;
+  store_.next_burial += std::min(burials, kMostId - std::min(kMostId, store_.next_burial));
   const Lsn lsn = AppendMark(name, mark);
   marks_.insert_or_assign(std::string(name), std::move(mark));
   return {Code::kOk, 0, lsn};
@@ -100,7 +102,7 @@ Transfers::Change Transfers::Advance(std::string_view name, Mark change) {
   if (change.settled > 0 && change.settled != mark->second.settled + 1) {
     return {Code::kNotIgnored};
   }
-  if (!engine_.journal_.Accepts(Record::Kind::kPut)) return {Code::kJournal};
+  if (!store_.journal.Accepts(Record::Kind::kPut)) return {Code::kJournal};
   const Lsn lsn = AppendMark(name, change);
   mark->second.Advance(std::move(change));
   return {Code::kOk, 0, lsn};
@@ -111,32 +113,32 @@ Job* Transfers::Known(const Record& job, ComparisonPtr* compared) const {
   if (StillWaits(compared)) return nullptr;
   if (job.state == Record::State::kBuried) return nullptr;
   const std::string_view key = job.unique_is_body ? job.body : job.unique;
-  const Tube* const tube = key.empty() ? nullptr : engine_.tubes_.Find(job.tube);
+  const Tube* const tube = key.empty() ? nullptr : store_.tubes.Find(job.tube);
   if (tube == nullptr) return nullptr;
   if (!job.unique_is_body || key.size() < Job::kBlockFrom) {
-    return engine_.uniques_.Find(*tube, key, job.unique_is_body);
+    return store_.uniques.Find(*tube, key, job.unique_is_body);
   }
   const BodyHash hash = HashOfBody(key);
   const Comparison* const known = compared == nullptr ? nullptr : compared->get();
-  const auto match = engine_.uniques_.FindEqual(
+  const auto match = store_.uniques.FindEqual(
       *tube, View(hash), true, key,
       [known](const Job& cold) { return known != nullptr && known->IsDone(cold); });
   if (match.equal != nullptr || match.cold == nullptr) return match.equal;
   if (compared == nullptr) return match.cold;
-  engine_.bodies_.BringToCompare(*match.cold, *compared, nullptr);
+  store_.bodies.BringToCompare(*match.cold, *compared, nullptr);
   return nullptr;
 }
 
 // Its tube takes no jobs without a group, and it has none.
 bool Transfers::LacksGroup(const Record& job) {
-  Tube& tube = engine_.TubeNamed(job.tube);
+  Tube& tube = store_.TubeNamed(job.tube);
   const Groups* const groups = tube.groups();
   GroupNameSpace space;
   const bool lacks = groups != nullptr && tube.policy()->group_refuses_missing &&
                      GroupName(groups->source(), job.body,
                                job.unique_is_body ? std::string_view() : job.unique, space)
                          .empty();
-  engine_.ReleaseTube(tube);
+  store_.ReleaseTube(tube);
   return lacks;
 }
 
@@ -154,7 +156,7 @@ Transfers::Change Transfers::Refuse(std::string_view name, const Record& job, Ma
 
 Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& given,
                                  std::string_view key, Mark change, ComparisonPtr* compared) {
-  if (const Code code = Admits(given); code != Code::kOk) return {engine_.CountRefused(code)};
+  if (const Code code = Admits(given); code != Code::kOk) return {store_.CountRefused(code)};
   const auto mark = marks_.find(name);
   if (mark == marks_.end()) return {Code::kNotFound};
   if (change.settled > 0 && change.settled != mark->second.settled + 1) return {Code::kNotIgnored};
@@ -171,58 +173,57 @@ Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& 
                   fmt::format("the id {} is taken", job.id));
   }
   if (LacksGroup(job)) {
-    engine_.CountRefused(Code::kGroupMissing);
+    store_.CountRefused(Code::kGroupMissing);
     return Refuse(name, job, std::move(change), key, OutcomeKind::kRefused,
                   "its tube takes no jobs without a group");
   }
   job.kind = Record::Kind::kPut;
-  if (job.id == 0) job.id = engine_.ids_.Take(true);
+  if (job.id == 0) job.id = store_.ids.Take(true);
   if (job.created == 0) job.created = now;
   if (job.state == Record::State::kDelayed && job.due <= now) job.state = Record::State::kReady;
   if (job.state != Record::State::kDelayed) job.due = 0;
   if (job.state == Record::State::kBuried) {
     job.burial = BurialIn(mark->second, job.burial);
-    if (job.burial == 0) job.burial = engine_.next_burial_;
+    if (job.burial == 0) job.burial = store_.next_burial;
   }
   change.moved = 1;
   for (MarkedJob& marked : change.jobs) marked.job = job.id;
   const std::string text = change.Encode();
   job.transfer.name = name;
   job.transfer.mark = text;
-  const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(job) : 0;
+  const Lsn lsn = store_.persistent ? store_.journal.Append(job) : 0;
   mark->second.Advance(std::move(change));
-  if (engine_.persistent_) engine_.records_.NoteUnsynced(job.id, lsn);
+  if (store_.persistent) store_.records.NoteUnsynced(job.id, lsn);
   Appear(now, job, lsn);
   return {Code::kOk, job.id, lsn};
 }
 
 // Adds the job as a new one and serves it at once.
 void Transfers::Appear(Time now, const Record& record, Lsn lsn) {
-  engine_.records_.ApplyPut(record);
-  Job& job = *engine_.jobs_.Find(record.id);
-  engine_.bodies_.OnPut(job, lsn);
-  Tube& tube = *job.tube_;
-  ++engine_.moves_;
-  engine_.Count(tube, &JobCounts::total_jobs);
-  engine_.HoldLine(job, lsn);
-  if (job.state_ == JobState::kBuried) PlaceBuried(job);
-  if (job.state_ == JobState::kReady) engine_.dispatch_.Serve(now, tube, &job);
+  records_.ApplyPut(record);
+  Job& job = *store_.jobs.Find(record.id);
+  store_.bodies.OnPut(job, lsn);
+  Tube& tube = job.tube();
+  ++store_.moves;
+  store_.Count(tube, &JobCounts::total_jobs);
+  store_.grouping.HoldLine(job, lsn);
+  if (job.state() == JobState::kBuried) PlaceBuried(job);
+  if (job.state() == JobState::kReady) dispatch_.Serve(now, tube, &job);
 }
 
 // EnterBuried put the job last. Jobs that the source buried after it may be there already: moves it
 // before them. A job that hand-back gives back was the oldest before the one that is that now.
 void Transfers::PlaceBuried(Job& job) {
-  const Job& oldest = *job.tube_->buried_.front();
-  imported_burials_.try_emplace({job.tube_->id(), oldest.extra_->burial}, oldest.id_);
+  const Job& oldest = *job.tube().NextBuried();
+  imported_burials_.try_emplace({job.tube().id(), oldest.extra().burial}, oldest.id());
   const auto at =
-      imported_burials_.insert_or_assign({job.tube_->id(), job.extra_->burial}, job.id_).first;
+      imported_burials_.insert_or_assign({job.tube().id(), job.extra().burial}, job.id()).first;
   for (auto next = std::next(at);
-       next != imported_burials_.end() && next->first.first == job.tube_->id();) {
-    Job* const later = engine_.jobs_.Find(next->second);
-    if (later != nullptr && later->state_ == JobState::kBuried &&
-        later->extra_->burial == next->first.second) {
-      job.tube_->buried_.Remove(&job);
-      job.tube_->buried_.Insert(&job, later);
+       next != imported_burials_.end() && next->first.first == job.tube().id();) {
+    Job* const later = store_.jobs.Find(next->second);
+    if (later != nullptr && later->state() == JobState::kBuried &&
+        later->extra().burial == next->first.second) {
+      JobStore::PlaceBuried(job, *later);
       return;
     }
     next = imported_burials_.erase(next);  // kicked or deleted meanwhile
@@ -234,10 +235,10 @@ Transfers::Change Transfers::Hold(std::string_view name, const Record& given) {
   if (!marks_.contains(name)) return {Code::kNotFound};
   Record job = given;
   job.kind = Record::Kind::kPut;
-  if (job.id == 0 || IsTaken(job.id)) job.id = engine_.ids_.Take(true);
-  engine_.ids_.NoteTaken(job.id);
+  if (job.id == 0 || IsTaken(job.id)) job.id = store_.ids.Take(true);
+  store_.ids.NoteTaken(job.id);
   job.transfer.name = name;
-  const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(job) : 0;
+  const Lsn lsn = store_.persistent ? store_.journal.Append(job) : 0;
   Keep(job.id, job, name);
   return {Code::kOk, job.id, lsn};
 }
@@ -268,17 +269,17 @@ bool Transfers::Lose(std::map<JobId, Held>::iterator held) {
 Transfers::Change Transfers::Confirm(std::string_view name, JobId id) {
   const auto held = FindHeld(name, id);
   if (held == held_.end()) return {Code::kNotFound};
-  if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
+  if (!store_.journal.Accepts(Record::Kind::kChange)) return {Code::kJournal};
   held->second.record.values().transfer.held = Record::Held::kSecondPhase;
   const Record record = ChangeOf(held->second.record.View());
-  return {Code::kOk, id, engine_.persistent_ ? engine_.journal_.Append(record) : 0};
+  return {Code::kOk, id, store_.persistent ? store_.journal.Append(record) : 0};
 }
 
 Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id,
                                     ComparisonPtr* compared) {
   const auto found = FindHeld(name, id);
   if (found == held_.end()) return {Code::kNotFound};
-  if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
+  if (!store_.journal.Accepts(Record::Kind::kChange)) return {Code::kJournal};
   // A job that hand-back held comes back as it was, even if its key was taken meanwhile.
   const Record held = found->second.record.View();
   const bool own = marks_.at(std::string(name)).kind == kHandBack;
@@ -301,8 +302,8 @@ Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id,
     job.state = Record::State::kReady;
     job.due = 0;
   }
-  if (job.state == Record::State::kBuried && job.burial == 0) job.burial = engine_.next_burial_;
-  const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(ChangeOf(job)) : 0;
+  if (job.state == Record::State::kBuried && job.burial == 0) job.burial = store_.next_burial;
+  const Lsn lsn = store_.persistent ? store_.journal.Append(ChangeOf(job)) : 0;
   job.transfer = {};
   Appear(now, job, lsn);
   return {Code::kOk, id, lsn};
@@ -311,57 +312,57 @@ Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id,
 Transfers::Change Transfers::Drop(std::string_view name, JobId id) {
   const auto held = FindHeld(name, id);
   if (held == held_.end()) return {Code::kNotFound};
-  if (!engine_.journal_.Accepts(Record::Kind::kDelete)) return {Code::kJournal};
+  if (!store_.journal.Accepts(Record::Kind::kDelete)) return {Code::kJournal};
   Lose(held);
   Record record;
   record.kind = Record::Kind::kDelete;
   record.id = id;
-  return {Code::kOk, id, engine_.persistent_ ? engine_.journal_.Append(record) : 0};
+  return {Code::kOk, id, store_.persistent ? store_.journal.Append(record) : 0};
 }
 
 Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
-  Job* const job = engine_.jobs_.Find(id);
-  if (job == nullptr || !job->durable_ || job->state_ == JobState::kReserved ||
-      engine_.Waiters(*job) > 0 || !Engine::MayLeaveLine(*job)) {
+  Job* const job = store_.jobs.Find(id);
+  if (job == nullptr || !job->durable || job->state() == JobState::kReserved ||
+      !job->rest().waiters.empty() || !Grouping::MayLeaveLine(*job)) {
     return {Code::kNotFound};
   }
   if (!marks_.contains(name)) return {Code::kNotFound};
-  if (!engine_.journal_.Accepts(Record::Kind::kChange)) return {Code::kJournal};
+  if (!store_.journal.Accepts(Record::Kind::kChange)) return {Code::kJournal};
   GS_CHECK(job->has_body());
-  Tube& tube = *job->tube_;
-  ++tube.using_;
-  const std::optional<std::string> line = Engine::LineOf(*job);
+  Tube& tube = job->tube();
+  ++tube.using_count;
+  const std::optional<std::string> line = Grouping::LineOf(*job);
   TakeOut(*job, name, Record::Held::kFirstPhase);
   const Record record = ChangeOf(held_.at(id).record.View());
-  const Lsn lsn = engine_.persistent_ ? engine_.journal_.Append(record) : 0;
-  engine_.HoldLine(tube, line, lsn);
-  --tube.using_;
-  engine_.ReleaseTube(tube);
+  const Lsn lsn = store_.persistent ? store_.journal.Append(record) : 0;
+  store_.grouping.HoldLine(tube, line, lsn);
+  --tube.using_count;
+  store_.ReleaseTube(tube);
   return {Code::kOk, id, lsn};
 }
 
 Transfers::Change Transfers::RaiseNextId(JobId id) {
-  if (id <= engine_.ids_.next() || id > kFirstSpareId) return {};
-  if (!engine_.journal_.Accepts(Record::Kind::kNextId)) return {Code::kJournal};
-  engine_.ids_.TakeRecorded(id);
-  return {Code::kOk, 0, engine_.persistent_ ? engine_.journal_.Append(JobIds::RecordOf(id)) : 0};
+  if (id <= store_.ids.next() || id > kFirstSpareId) return {};
+  if (!store_.journal.Accepts(Record::Kind::kNextId)) return {Code::kJournal};
+  store_.ids.TakeRecorded(id);
+  return {Code::kOk, 0, store_.persistent ? store_.journal.Append(JobIds::RecordOf(id)) : 0};
 }
 
 Transfers::Change Transfers::SetTube(const Record& settings) {
   const TubeSettings& set = settings.settings;
   if (set.pause_until < 0) return {Code::kInvalid};
-  if (!engine_.journal_.Accepts(Record::Kind::kTube)) return {Code::kJournal};
-  Tube& tube = engine_.TubeNamed(settings.tube);
-  TubeSettings& known = tube.settings_;
+  if (!store_.journal.Accepts(Record::Kind::kTube)) return {Code::kJournal};
+  Tube& tube = store_.TubeNamed(settings.tube);
+  TubeSettings& known = tube.settings;
   known.created_function |= set.created_function;
   if (set.max_queue != MaxQueue{}) known.max_queue = set.max_queue;
   if (set.pause_until != 0) {
     known.pause_until = set.pause_until;
     known.pause_s = set.pause_s;
   }
-  engine_.ArmTube(tube);
-  const Lsn lsn = engine_.records_.AppendSettings(tube);
-  engine_.ReleaseTube(tube);
+  store_.ArmTube(tube);
+  const Lsn lsn = store_.records.AppendSettings(tube);
+  store_.ReleaseTube(tube);
   return {Code::kOk, 0, lsn};
 }
 
@@ -369,21 +370,21 @@ Transfers::Change Transfers::Forget(std::string_view name) {
   const auto mark = marks_.find(name);
   if (mark == marks_.end()) return {Code::kNotFound};
   if (HeldOf(name) > 0) return {Code::kInUse};
-  if (!engine_.journal_.Accepts(Record::Kind::kDelete)) return {Code::kJournal};
+  if (!store_.journal.Accepts(Record::Kind::kDelete)) return {Code::kJournal};
   marks_.erase(mark);
-  if (!engine_.persistent_) return {};
+  if (!store_.persistent) return {};
   Record record;
   record.kind = Record::Kind::kMark;
   record.transfer.name = name;
   record.transfer.settled = true;
-  return {Code::kOk, 0, engine_.journal_.Append(record)};
+  return {Code::kOk, 0, store_.journal.Append(record)};
 }
 
 void Transfers::Describe(const Job& job, Record& record) const {
-  engine_.records_.Fill(job, record);
+  store_.records.Fill(job, record);
 }
 
-TubeSettings Transfers::SettingsOf(const Tube& tube) const { return engine_.OwnSettings(tube); }
+TubeSettings Transfers::SettingsOf(const Tube& tube) const { return store_.OwnSettings(tube); }
 
 const Transfers::Held* Transfers::NextHeld(JobId after) const {
   const auto next = held_.upper_bound(after);
@@ -405,7 +406,7 @@ std::size_t Transfers::HeldOf(std::string_view name) const {
 std::string Transfers::Check() const {
   std::map<std::string, std::size_t, std::less<>> counted;
   for (const auto& [id, held] : held_) {
-    if (engine_.jobs_.Find(id) != nullptr) return fmt::format("job {} is held and queued", id);
+    if (store_.jobs.Find(id) != nullptr) return fmt::format("job {} is held and queued", id);
     if (!marks_.contains(held.transfer)) return fmt::format("held job {} has no transfer", id);
     ++counted[held.transfer];
   }

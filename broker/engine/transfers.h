@@ -20,7 +20,9 @@
 
 namespace gearstalk {
 
-class Engine;
+class Dispatch;
+class JobStore;
+class LiveRecords;
 class Tube;
 
 // A record that owns its text.
@@ -41,7 +43,8 @@ class OwnedRecord {
   std::string group_, group_source_, home_, home_source_;
 };
 
-// Jobs that move in or out: whole puts, the marks of transfers, and held jobs. Part of the engine.
+// Jobs that move in or out: whole puts, the marks of transfers, and held jobs. It stands above the
+// engine.
 //
 // A held job is durable, in no queue and no count, and unseen by every client:
 //
@@ -54,7 +57,9 @@ class OwnedRecord {
 // A mark says how far a transfer has come. A put and the advance of its mark are one record.
 class Transfers {
  public:
-  explicit Transfers(Engine& engine) : engine_(engine) {}
+  // They outlive it.
+  Transfers(JobStore& store, Dispatch& dispatch, LiveRecords& records)
+      : store_(store), dispatch_(dispatch), records_(records) {}
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
   ~Transfers();
@@ -147,7 +152,9 @@ class Transfers {
   bool ApplyChange(const Record& record);
   void TakeOut(Job& job, std::string_view name, Record::Held phase);
 
-  Engine& engine_;
+  JobStore& store_;
+  Dispatch& dispatch_;
+  LiveRecords& records_;
   std::map<std::string, transfer::Mark, std::less<>> marks_;
   std::map<JobId, Held> held_;
   std::map<std::string, std::size_t, std::less<>> held_of_;  // transfers that hold jobs

@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "broker/engine/engine.h"
+#include "broker/engine/live_records.h"
+#include "broker/engine/store.h"
 #include "broker/engine/transfers.h"
 
 namespace gearstalk {
@@ -93,8 +94,8 @@ bool Transfers::ApplyPut(const Record& record) {
     if (!held_.empty()) Lose(held_.find(record.id));  // carried forward: the newer one counts
     return false;
   }
-  if (Job* const job = engine_.jobs_.Find(record.id)) engine_.Erase(*job);
-  engine_.ids_.NoteTaken(record.id);
+  if (Job* const job = store_.jobs.Find(record.id)) store_.Erase(*job);
+  store_.ids.NoteTaken(record.id);
   Keep(record.id, record, record.transfer.name);
   return true;
 }
@@ -112,12 +113,12 @@ bool Transfers::ApplyChange(const Record& record) {
     job.state = record.state;
     job.due = record.due;
     job.burial = record.burial;
-    engine_.records_.ApplyPut(job);
+    records_.ApplyPut(job);
     return true;
   }
   if (held != held_.end()) {
     held->second.record.values().transfer.held = phase;
-  } else if (Job* const job = engine_.jobs_.Find(record.id)) {
+  } else if (Job* const job = store_.jobs.Find(record.id)) {
     TakeOut(*job, record.transfer.name, phase);
   }
   return true;
@@ -126,11 +127,11 @@ bool Transfers::ApplyChange(const Record& record) {
 // Moves the job from its queue to the held jobs.
 void Transfers::TakeOut(Job& job, std::string_view name, Record::Held phase) {
   Record record;
-  engine_.records_.Fill(job, record);
+  store_.records.Fill(job, record);
   record.transfer.name = name;
   record.transfer.held = phase;
-  Keep(job.id_, record, name);
-  engine_.Erase(job);
+  Keep(job.id(), record, name);
+  store_.Erase(job);
 }
 
 std::vector<JobId> Transfers::MissingBodies() const {

@@ -1,5 +1,7 @@
 #include "broker/engine/tube.h"
 
+#include "broker/engine/groups.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -17,6 +19,19 @@ std::ptrdiff_t MemoryOf(const Tube& tube) {
 }
 
 }  // namespace
+
+void Tube::VisitNext(JobState state, std::size_t bound,
+                     const std::function<void(const Job&)>& visit) const {
+  if (state == JobState::kReady && groups_ != nullptr) {
+    groups_->VisitByAge(bound, visit);
+  } else if (state == JobState::kReady) {
+    ready_.VisitFirst(bound, visit);
+  }
+  if (state == JobState::kDelayed) delayed_.VisitFirst(bound, visit);
+  if (state != JobState::kBuried) return;
+  const Job* job = buried_.front();
+  for (; job != nullptr && bound > 0; --bound, job = JobList::After(*job)) visit(*job);
+}
 
 TubeTable::~TubeTable() {
   while (Tube* tube = by_id_.Next(0)) Erase(*tube);

@@ -101,9 +101,11 @@ class Groups;
 struct DeleteGroups {
   void operator()(Groups* groups) const;
 };
+using GroupsPtr = std::unique_ptr<Groups, DeleteGroups>;
 
-// A queue of jobs: beanstalk's tube, Gearman's function. Only the engine changes it. It lives while
-// somebody uses or watches it, or while it holds a job or settings to remember.
+// A queue of jobs: beanstalk's tube, Gearman's function. Only the engine changes it: everybody else
+// gets it const. It lives while somebody uses or watches it, or while it holds a job or settings to
+// remember.
 class Tube : public Timer, public JobCounts {
  public:
   const std::string& name() const { return name_; }
@@ -118,6 +120,7 @@ class Tube : public Timer, public JobCounts {
   std::size_t buried() const { return buried_size_; }
   // Jobs that wait for a worker or are with one: everything but the buried.
   std::size_t unfinished() const { return ready() + delayed() + reserved(); }
+  std::uint64_t job_bytes() const { return job_bytes_; }  // of all its jobs, as JobMemory counts
 
   // The job that leaves next. In a tube with groups whose jobs are all held back: one of them.
   const Job* NextReady() const {
@@ -129,74 +132,82 @@ class Tube : public Timer, public JobCounts {
     if (groups_ != nullptr) return OldestOfGroups();
     return ready_.empty() ? nullptr : ready_.Oldest();
   }
-  const Job* NextDelayed() const { return delayed_.empty() ? nullptr : delayed_.top(); }
-  const Job* NextBuried() const { return buried_.front(); }
-
-  std::uint32_t using_count() const { return using_; }
-  std::uint32_t watching() const { return watching_; }  // both protocols
-  // Those of them that can do it (Gearman) or have reserved at least once (beanstalk).
-  std::uint32_t workers() const { return workers_; }
-  const TubeSettings& settings() const { return settings_; }
-  bool paused() const { return settings_.pause_until != 0; }
-
-  // nullptr: neither the configuration nor an administrator has set one.
-  const Policy* policy() const { return policy_.get(); }
-  const PolicyState& policy_state() const;
-  // nullptr: its policy has no `group`.
-  const Groups* groups() const { return groups_.get(); }
-  HeldBack held_back() const { return held_back_; }
-  std::uint64_t job_bytes() const { return job_bytes_; }  // of all its jobs, as JobMemory counts
-
-  std::uint64_t pauses = 0;  // pause-tube
-  // Of Bodies: hand-outs until it looks at the next jobs, and at how many it has looked.
-  std::uint16_t until_look_ahead = 0, looked_ahead = 0;
-  std::uint32_t buried_lately = 0;  // buried jobs that failed within the last day: see Failures
-
- private:
-  friend class Acts;
-  friend class BadEnds;
-  friend class Dispatch;
-  friend class Engine;
-  friend class Expiries;
-  friend class Pace;
-  friend class Pauses;
-  friend class ReadyIndex;
-  friend class ReadyTubes;
-  friend class Records;
-  friend class Retention;
-  friend class Transfers;
-  friend class TubePolicies;
-  friend class TubeTable;
-  friend class WaitingLine;
-  static void* operator new(std::size_t size) { return BlockAllocate(size); }
-  static void operator delete(void* tube, std::size_t size) { BlockFree(tube, size); }
-  Tube(std::string name, std::uint64_t id) : Timer(Kind::kTube), name_(std::move(name)), id_(id) {}
-
   // The job that a consumer would get from it now; nullptr: none.
   Job* FrontJob() const {
     if (Stopped()) return nullptr;
     if (groups_ != nullptr) return FrontOfGroups();
     return ready_.empty() ? nullptr : ready_.front();
   }
-  Job* FrontOfGroups() const;
-  const Job* AnyOfGroups() const;
-  const Job* OldestOfGroups() const;
-  bool Stopped() const { return paused() || held_back_ != HeldBack::kNone; }
+  const Job* NextDelayed() const { return delayed_.empty() ? nullptr : delayed_.top(); }
+  Job* NextDelayed() { return delayed_.empty() ? nullptr : delayed_.top(); }
+  const Job* NextBuried() const { return buried_.front(); }
+  Job* NextBuried() { return buried_.front(); }
+  // When the next delayed job is due, and when this one of them is.
+  Time next_due() const { return delayed_.top_time(); }
+  Time DueOf(const Job& job) const { return delayed_.TimeAt(job.HeapSlot()); }
+  // The first `bound` jobs in a state, in the order in which they leave it. Tubes do not list
+  // reserved jobs. O(bound log bound).
+  void VisitNext(JobState state, std::size_t bound,
+                 const std::function<void(const Job&)>& visit) const;
+
+  bool paused() const { return settings.pause_until != 0; }
+  bool Stopped() const { return paused() || held_back != HeldBack::kNone; }
+  // nullptr: neither the configuration nor an administrator has set one.
+  const Policy* policy() const { return policy_.get(); }
+  void SetPolicy(PolicyPtr policy) { policy_ = std::move(policy); }
+  const PolicyState& policy_state() const;
+  PolicyState* OwnState() { return state_.get(); }  // nullptr: there is none yet
   PolicyState& MakeState() {
     if (state_ == nullptr) state_ = std::make_unique<PolicyState>();
     return *state_;
   }
+  // nullptr: its policy has no `group`.
+  const Groups* groups() const { return groups_.get(); }
+  Groups* groups() { return groups_.get(); }
+  // Returns those that it had.
+  GroupsPtr SetGroups(GroupsPtr groups) { return std::exchange(groups_, std::move(groups)); }
+
+  TubeSettings settings;          // with the limits that are in force, whoever set them
+  std::uint64_t pauses = 0;       // pause-tube
+  std::uint32_t using_count = 0;  // consumers, and whatever keeps it for the length of a call
+  std::uint32_t watching = 0;     // both protocols
+  // Those of them that can do it (Gearman) or have reserved at least once (beanstalk).
+  std::uint32_t workers = 0;
+  bool function = false;  // a worker can or could do it
+
+  // Of Pace, Pauses, ReadyTubes, Dispatch.
+  HeldBack held_back = HeldBack::kNone;
+  Time pause_noted = kNever;              // its end in Pauses
+  std::uint64_t pass = 0;                 // tube_order fair: how much of its share it has used
+  std::uint32_t ready_slot = UINT32_MAX;  // place among the tubes with ready jobs
+  std::uint32_t promised = 0;  // sleepers woken for a job of it that have not asked for it yet
+  // Of WaitingLine.
+  WatchRing line;  // waiting consumers that watch few tubes, in the order of waiting
+  WatchRing wide;  // consumers that watch many, waiting or not, in no order
+  // Of Bodies: hand-outs until it looks at the next jobs, and at how many it has looked.
+  std::uint16_t until_look_ahead = 0, looked_ahead = 0;
+  std::uint32_t buried_lately = 0;  // buried jobs that failed within the last day: see Failures
+
+ private:
+  friend class JobStore;
+  friend class TubeTable;
+  static void* operator new(std::size_t size) { return BlockAllocate(size); }
+  static void operator delete(void* tube, std::size_t size) { BlockFree(tube, size); }
+  Tube(std::string name, std::uint64_t id) : Timer(Kind::kTube), name_(std::move(name)), id_(id) {}
+
+  Job* FrontOfGroups() const;
+  const Job* AnyOfGroups() const;
+  const Job* OldestOfGroups() const;
 
   std::string name_;
   std::uint64_t id_;
   PolicyPtr policy_;
   std::unique_ptr<PolicyState> state_;
   std::uint64_t job_bytes_ = 0;
-  std::uint64_t pass_ = 0;  // tube_order fair: how much of its share it has used
   // Where the ready jobs are. While a changed policy is followed, both have some, and those that
   // were not looked at yet are in neither.
   ReadyQueue ready_;
-  std::unique_ptr<Groups, DeleteGroups> groups_;
+  GroupsPtr groups_;
   std::uint32_t ready_size_ = 0;
   std::uint32_t urgent_ = 0;
   std::array<std::uint32_t, 3> queued_by_band_{};
@@ -204,18 +215,7 @@ class Tube : public Timer, public JobCounts {
   JobList buried_;            // in the order of burial
   std::uint32_t buried_size_ = 0;
   std::uint32_t reserved_ = 0;
-  std::uint32_t using_ = 0;
-  std::uint32_t watching_ = 0;
-  std::uint32_t workers_ = 0;
-  bool function_ = false;      // a worker can or could do it
-  bool permanent_ = false;     // the default tube
-  Time pause_noted_ = kNever;  // its end in Pauses
-  HeldBack held_back_ = HeldBack::kNone;
-  TubeSettings settings_;       // with the limits that are in force, whoever set them
-  WatchRing line_;              // waiting consumers that watch few tubes, in the order of waiting
-  WatchRing wide_;              // consumers that watch many, waiting or not, in no order
-  std::uint32_t promised_ = 0;  // sleepers woken for a job of it that have not asked for it yet
-  std::uint32_t ready_slot_ = UINT32_MAX;  // place among the tubes with ready jobs
+  bool permanent_ = false;  // the default tube
 };
 
 // A tube's policy, or kNoPolicy.

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,13 +13,14 @@
 
 namespace gearstalk {
 
-class Engine;
+class Dispatch;
+class JobStore;
 
-// Which policy a tube has: the configuration's entries and, above them, what administrators set.
-// Part of the engine.
+// The policies of tubes: the configuration's entries and, above them, what administrators set.
 class TubePolicies {
  public:
-  explicit TubePolicies(Engine& engine) : engine_(engine) {}
+  // They outlive it.
+  TubePolicies(JobStore& store, Dispatch& dispatch) : store_(store), dispatch_(dispatch) {}
 
   // The entries of the configuration. The tubes follow in slices, the first at once, the others
   // with each Tick; a tube that is made meanwhile has its new policy from the start. No walk over
@@ -30,7 +28,7 @@ class TubePolicies {
   void SetRules(Time now, PolicyRules rules);
   // Does a slice. Returns when to call again: kNever if all tubes have followed.
   Time Tick(Time now) { return follows_ ? Follow(now) : kNever; }
-  const PolicyRules& rules() const { return rules_; }
+  const PolicyRules& rules() const;
   // An administrator's value for a key of PolicyKeys, above the configuration and over restarts; no
   // value: the configuration decides again. No key: all of them. Makes and keeps the tube.
   PolicySet Set(Time now, std::string_view tube, std::string_view key,
@@ -38,32 +36,18 @@ class TubePolicies {
   // What holds for a tube, which need not exist, and where each value comes from.
   std::vector<PolicyRules::Line> Explain(std::string_view tube) const;
   // Body bytes that a tube's policy admits; 0: it says nothing.
-  std::uint32_t MaxJobSize(std::string_view tube) const {
-    return rules_.empty() && policies_.empty() ? 0 : FindMaxJobSize(tube);
-  }
-
-  // The tube is new, or its administrator's values are.
-  void Resolve(Tube& tube);
-  // Whether it has to stay for what its policy has to remember.
-  static bool Keeps(const Tube& tube);
-
-  // Policies that are in use or were lately.
-  std::size_t policies() const { return policies_.size(); }
+  std::uint32_t MaxJobSize(std::string_view tube) const;
+  // That are in use or were lately.
+  std::size_t policies() const;
 
  private:
   Time Follow(Time now);
   void Adopt(Time now, Tube& tube);
-  PolicyPtr Shared(const PolicyRules::Matches& matches, const PolicyValues& set);
-  std::uint32_t FindMaxJobSize(std::string_view tube) const;
 
-  Engine& engine_;
-  PolicyRules rules_;
-  // By what they follow from: the entries that match, and the values that an administrator set.
-  absl::flat_hash_map<std::string, PolicyPtr> policies_;
-  std::size_t sweep_at_ = 0;    // so many of them: those that no tube has go
+  JobStore& store_;
+  Dispatch& dispatch_;
   bool follows_ = false;        // some tubes have not followed the rules yet
   std::uint64_t followed_ = 0;  // the last tube that has
-  std::size_t patterns_tried_ = 0;
 };
 
 }  // namespace gearstalk

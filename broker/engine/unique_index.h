@@ -15,7 +15,7 @@ class UniqueIndex {
   // What a job is found by: its key, or its body if the key is Gearman's "-". The hash stands for a
   // body that may leave memory.
   static std::string_view KeyOf(const Job& job) {
-    if (!job.unique_is_body()) return job.unique();
+    if (!job.unique_is_body) return job.unique();
     return job.body_hash().empty() ? job.body() : job.body_hash();
   }
   static bool HasKey(const Job& job) { return !KeyOf(job).empty(); }
@@ -51,7 +51,7 @@ class UniqueIndex {
 
  private:
   static bool Has(const Job& job, const Tube& tube, std::string_view key, bool is_body) {
-    return &job.tube() == &tube && job.unique_is_body() == is_body && KeyOf(job) == key;
+    return &job.tube() == &tube && job.unique_is_body == is_body && KeyOf(job) == key;
   }
   static std::uint64_t Hash(const Tube& tube, std::string_view key);
   static std::uint64_t Hash(const Job& job) { return Hash(job.tube(), KeyOf(job)); }

@@ -61,7 +61,7 @@ Verdict Fails(const Job& job, Cause cause, const Policy& policy, bool attempt) {
   const auto kept = [&] {
     switch (policy.on_failure) {
       case Policy::OnFailure::kAuto:
-        return job.keep_on_failure() ? Fate::kBuried : Fate::kGone;
+        return job.keep_on_failure ? Fate::kBuried : Fate::kGone;
       case Policy::OnFailure::kBury:
         return Fate::kBuried;
       case Policy::OnFailure::kDelete:
@@ -74,7 +74,7 @@ Verdict Fails(const Job& job, Cause cause, const Policy& policy, bool attempt) {
   // A job that only foreground clients submitted is never kept; without a policy gearmand's rule
   // holds.
   verdict.fate =
-      job.durable() || policy.on_failure == Policy::OnFailure::kAuto ? kept() : Fate::kGone;
+      job.durable || policy.on_failure == Policy::OnFailure::kAuto ? kept() : Fate::kGone;
   return verdict;
 }
 
@@ -123,7 +123,7 @@ Verdict Judge(const Job& job, const Ending& ending, Time now, const Policy& poli
   const bool counts = policy.Retries() && (policy.retry_on & WordOf(ending.how)) != 0;
   const bool fails = ending.how == BadEnd::kFailed || ending.how == BadEnd::kException;
   const bool plain_bury = ending.how == BadEnd::kBuried && !counts;
-  if (job.abandoned() && !plain_bury) return {.fate = Fate::kGone, .failed = fails};
+  if (job.abandoned && !plain_bury) return {.fate = Fate::kGone, .failed = fails};
   if (!plain_bury && job.ExpiredAt(now)) return JudgeExpired(job, policy);
   if (!counts) return NotRetried(job, ending, policy, job_retries);
   const Cause cause = CauseOf(ending.how);
@@ -137,14 +137,14 @@ Verdict Judge(const Job& job, const Ending& ending, Time now, const Policy& poli
 
 Verdict JudgeExpired(const Job& job, const Policy& policy) {
   Verdict verdict{.fate = Fate::kGone, .cause = Cause::kExpired, .expired = true};
-  if (!job.durable()) return verdict;
+  if (!job.durable) return verdict;
   if (policy.on_expiry == Policy::OnExpiry::kBury) verdict.fate = Fate::kBuried;
   if (policy.on_expiry == Policy::OnExpiry::kMove) verdict.fate = Fate::kMoved;
   return verdict;
 }
 
 Fate FateOfFailed(const Job& job) {
-  if (job.abandoned()) return Fate::kGone;
+  if (job.abandoned) return Fate::kGone;
   const Fate fate = Fails(job, Cause::kFailed, PolicyOf(job.tube()), /*attempt=*/false).fate;
   return fate == Fate::kMoved && MoveBuries(job) ? Fate::kBuried : fate;
 }

@@ -26,7 +26,7 @@ void WaitingLine::Leave(Consumer& consumer) {
 }
 
 void WaitingLine::Enter(WatchEntry& watch) {
-  WatchRing& line = watch.tube.line_;
+  WatchRing& line = watch.tube.line;
   auto at = line.end();
   while (at != line.begin() && std::prev(at)->consumer.wait_since() > watch.consumer.wait_since()) {
     ++effort_;
@@ -36,12 +36,12 @@ void WaitingLine::Enter(WatchEntry& watch) {
 }
 
 void WaitingLine::Leave(WatchEntry& watch) {
-  WatchRing& line = watch.tube.line_;
+  WatchRing& line = watch.tube.line;
   line.erase(line.iterator_to(watch));
 }
 
 Consumer* WaitingLine::LongestOfAll(const Tube& tube) const {
-  Consumer* const narrow = tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
+  Consumer* const narrow = tube.line.empty() ? nullptr : &tube.line.front().consumer;
   Consumer* const wide = LongestWide(tube);
   if (narrow == nullptr || wide == nullptr) return narrow == nullptr ? wide : narrow;
   return narrow->wait_since() < wide->wait_since() ? narrow : wide;
@@ -52,11 +52,11 @@ Consumer* WaitingLine::LongestOfAll(const Tube& tube) const {
 Consumer* WaitingLine::LongestWide(const Tube& tube) const {
   std::size_t steps = 0;
   for (const Consumer& wide : wide_) {
-    if (steps++ == tube.wide_.size()) break;
+    if (steps++ == tube.wide.size()) break;
     ++effort_;
     if (wide.watched().Find(tube) != nullptr) return const_cast<Consumer*>(&wide);
   }
-  if (wide_.size() <= tube.wide_.size()) return nullptr;
+  if (wide_.size() <= tube.wide.size()) return nullptr;
   Consumer* longest = nullptr;
   VisitWide(tube, [&longest](Consumer& consumer) {
     if (longest == nullptr || consumer.wait_since() < longest->wait_since()) longest = &consumer;
@@ -65,7 +65,7 @@ Consumer* WaitingLine::LongestWide(const Tube& tube) const {
 }
 
 std::size_t WaitingLine::Count(const Tube& tube) const {
-  std::size_t count = tube.line_.size();
+  std::size_t count = tube.line.size();
   VisitWide(tube, [&count](const Consumer&) { ++count; });
   return count;
 }

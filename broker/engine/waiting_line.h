@@ -29,15 +29,15 @@ class WaitingLine {
 
   // Who has waited longest for a job of the tube; nullptr: nobody waits.
   Consumer* Longest(const Tube& tube) const {
-    if (tube.wide_.empty()) return tube.line_.empty() ? nullptr : &tube.line_.front().consumer;
+    if (tube.wide.empty()) return tube.line.empty() ? nullptr : &tube.line.front().consumer;
     return LongestOfAll(tube);
   }
   std::size_t Count(const Tube& tube) const;
   // All who wait for a job of the tube. The visitor must not change the line.
   template <typename Visitor>
   void Visit(const Tube& tube, Visitor visit) const {
-    effort_ += tube.line_.size();
-    for (const WatchEntry& watch : tube.line_) visit(watch.consumer);
+    effort_ += tube.line.size();
+    for (const WatchEntry& watch : tube.line) visit(watch.consumer);
     VisitWide(tube, visit);
   }
 
@@ -48,14 +48,14 @@ class WaitingLine {
   // Those who watch this tube and many others and wait, in no order.
   template <typename Visitor>
   void VisitWide(const Tube& tube, Visitor visit) const {
-    if (wide_.size() < tube.wide_.size()) {
+    if (wide_.size() < tube.wide.size()) {
       effort_ += wide_.size();
       for (const Consumer& consumer : wide_) {
         if (consumer.watched().Find(tube) != nullptr) visit(const_cast<Consumer&>(consumer));
       }
     } else {
-      effort_ += tube.wide_.size();
-      for (const WatchEntry& watch : tube.wide_) {
+      effort_ += tube.wide.size();
+      for (const WatchEntry& watch : tube.wide) {
         if (watch.consumer.waiting()) visit(watch.consumer);
       }
     }

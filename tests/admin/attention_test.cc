@@ -34,7 +34,7 @@ class AttentionTest : public ::testing::Test {
   JobId Bury(std::string_view tube) {
     const JobId id = reading_.Put(tube);
     engine().Tick(reading_.now);
-    EXPECT_EQ(engine().acts().Bury(id, std::nullopt, false).code, Code::kOk);
+    EXPECT_EQ(engine().Bury(id, std::nullopt, false).code, Code::kOk);
     return id;
   }
   // The tubes that have the concern at the next survey.
@@ -148,7 +148,7 @@ TEST_F(AttentionTest, AnOldJobThatWasMovedHidesNoneThatWasBuriedToday) {
   const JobId old = Bury("other");
   reading_.now += 24 * 60 * kMinute;
   const JobId fresh = Bury("t");
-  ASSERT_EQ(engine().acts().Move(reading_.now, old, "t").code, Code::kOk);
+  ASSERT_EQ(engine().Move(reading_.now, old, "t").code, Code::kOk);
   EXPECT_THAT(TubesWith(Concern::kBuried), ElementsAre("t"));
   engine().KickJob(reading_.now, fresh);
   EXPECT_THAT(TubesWith(Concern::kBuried), ElementsAre());

@@ -16,7 +16,7 @@ class FailureGroupsTest : public ::testing::Test {
   void Bury(const std::string& tube, int times) {
     for (int i = 0; i < times; ++i) {
       const JobId id = reading_.Put(tube);
-      EXPECT_TRUE(reading_.engine.acts().Bury(id, std::nullopt, false).ok());
+      EXPECT_TRUE(reading_.engine.Bury(id, std::nullopt, false).ok());
     }
   }
   FailureGroups Grouped() {

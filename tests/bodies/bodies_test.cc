@@ -372,7 +372,7 @@ TEST_F(BodiesTest, BodiesMakeRoomWhenMemoryIsFull) {
 
 TEST_F(BodiesTest, AColdJobIsMovedAndComesBackFromTheJournal) {
   PutMany(2);
-  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
+  EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), 1, "other").ok());
   EXPECT_FALSE(Of(1).has_body());
   StartedAgain second(journal->kept().records());
   second.Start();
@@ -454,7 +454,7 @@ TEST_F(WorkerBodies, AnEqualSubmitWaitsForTheColdBody) {
     EXPECT_EQ(created + echo, client.Hear());
     world.Pass(0);
   }
-  EXPECT_EQ(1U, world.engine.Waiters(*world.engine.Find(1)));
+  EXPECT_EQ(1U, world.engine.CountWaiters(*world.engine.Find(1)));
   EXPECT_EQ(1U, world.engine.Stats().ready);
 }
 

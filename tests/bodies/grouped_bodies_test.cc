@@ -70,7 +70,7 @@ TEST_F(GroupsOfBodies, AreReadFromTheJournalWhenAPolicyChanges) {
 TEST_F(GroupsOfBodies, AJobThatChangesWhileItsNameIsReadComesIntoItsGroup) {
   for (const char* const group : {"x", "y", "z", "z"}) PutOf(group);
   SetGroups("default");
-  EXPECT_TRUE(broker.engine.acts().Bury(2, {}, false).ok());
+  EXPECT_TRUE(broker.engine.Bury(2, {}, false).ok());
   EXPECT_EQ("", NameOf(2));
   EXPECT_EQ("DELETED\r\n", b.Say("delete 3\r\n"));
   ReadAll();
@@ -85,7 +85,7 @@ TEST_F(GroupsOfBodies, AColdJobIsMovedIntoItsGroupAndThenGiven) {
   EXPECT_EQ("WATCHING 2\r\n", b.Say("watch other\r\n"));
   EXPECT_EQ("WATCHING 1\r\n", b.Say("ignore default\r\n"));
   EXPECT_EQ("", b.Say("reserve\r\n"));
-  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
+  EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), 1, "other").ok());
   EXPECT_EQ(JobState::kReady, Of(1).state());
   ReadAll();
   EXPECT_EQ("x", NameOf(1));
@@ -129,7 +129,7 @@ TEST_F(GroupsOfBodies, ADamagedJobHasNoGroup) {
 TEST_F(GroupsOfBodies, ALaterPolicyIsFollowedThoughNamesOfTheFirstAreStillToBeRead) {
   SetGroups("other");
   PutOf("x");
-  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
+  EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), 1, "other").ok());
   broker.engine.policies().Set(broker.clock.Now(), "other", "group", "none");
   ReadAll();
   EXPECT_EQ("", Wrong());
@@ -173,7 +173,7 @@ TEST_F(GroupsOfBodies, AJobThatChangesWhileItsOwnBodyIsReadComesIntoItsGroup) {
   SetGroups("default");
   broker.Pass(0);
   ASSERT_TRUE(journal->AskedIds().contains(1));
-  EXPECT_TRUE(broker.engine.acts().Bury(1, {}, false).ok());
+  EXPECT_TRUE(broker.engine.Bury(1, {}, false).ok());
   EXPECT_EQ("", NameOf(1));
   ReadAll();
   EXPECT_EQ("x", NameOf(1));
@@ -185,7 +185,7 @@ TEST_F(GroupsOfBodies, ANameThatIsKnownMeanwhileIsNotRead) {
   SetGroups("other");
   broker.engine.policies().Set(broker.clock.Now(), "third", "group", "unique");
   for (const char* const group : {"x", "y"}) PutOf(group);
-  Acts& acts = broker.engine.acts();
+  Engine& acts = broker.engine;
   for (const JobId id : {1, 2}) {
     EXPECT_TRUE(acts.Move(broker.clock.Now(), id, "other").ok());
   }
@@ -202,10 +202,10 @@ TEST_F(GroupsOfBodies, NamesOfJobsThatAreGoneArePassedInSlices) {
   constexpr JobId kJobs = 2 * Engine::kSlice;
   for (JobId id = 1; id <= kJobs; ++id) {
     PutOf("x");
-    EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), id, "other").ok());
+    EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), id, "other").ok());
   }
   PutOf("y");
-  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), last, "other").ok());
+  EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), last, "other").ok());
   for (JobId id = 1; id <= kJobs; ++id) broker.engine.Cancel(broker.clock.Now(), id);
   EXPECT_EQ(broker.clock.Now(), broker.engine.Tick(broker.clock.Now())) << "there are more";
   EXPECT_FALSE(journal->AskedIds().contains(last));
@@ -232,7 +232,7 @@ TEST_F(GroupsOfBodies, AnyJobOfATubeMayBeReservedByItsIdBeforeItsNameIsReadButNo
   broker.engine.policies().Set(broker.clock.Now(), "lines", "group_order", "fifo");
   for (const char* const tube : {"other", "lines"}) {
     PutOf("x");
-    EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), last, tube).ok());
+    EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), last, tube).ok());
   }
   EXPECT_EQ("NOT_FOUND\r\n", b.Say("reserve-job 2\r\n"));
   EXPECT_EQ("", a.Say("reserve-job 1\r\n"));
@@ -251,7 +251,7 @@ TEST_F(GroupsOfBodies, TheEndOfAJobWithoutAKnownNameIsDurableBeforeAnyLineGoesOn
   for (int i = 0; i < 2; ++i) PutOf("x");
   a.Say("use other\r\nput 0 0 10 1\r\ny\r\nput 0 0 10 1\r\nz\r\n");
   for (const JobId id : {1, 2}) {
-    EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), id, "other").ok());
+    EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), id, "other").ok());
   }
   journal->kept().HoldBack();
   RecordingConsumer taker;
@@ -261,10 +261,10 @@ TEST_F(GroupsOfBodies, TheEndOfAJobWithoutAKnownNameIsDurableBeforeAnyLineGoesOn
     EXPECT_NE(nullptr, taken.job);
     return taken.lsn;
   };
-  const Lsn buried = broker.engine.acts().Bury(1, {}, false).lsn;
+  const Lsn buried = broker.engine.Bury(1, {}, false).lsn;
   EXPECT_GT(buried, 0U);
   EXPECT_GE(seen(3), buried);
-  const Lsn moved = broker.engine.acts().Move(broker.clock.Now(), 2, "elsewhere").lsn;
+  const Lsn moved = broker.engine.Move(broker.clock.Now(), 2, "elsewhere").lsn;
   EXPECT_GT(moved, buried);
   EXPECT_GE(seen(4), moved);
   while (!broker.engine.Leave(broker.clock.Now(), taker)) continue;
@@ -331,7 +331,7 @@ TEST_F(GroupsOfBodies, AnEngineMayEndBeforeNamesAreRead) {
     const std::string body(300, 'x');
     client.Say("put 0 0 10 300\r\n" + body + "\r\n");
     second.broker.Pass(0);
-    EXPECT_TRUE(second.broker.engine.acts().Move(1, 1, "other").ok());
+    EXPECT_TRUE(second.broker.engine.Move(1, 1, "other").ok());
     EXPECT_FALSE(second.broker.engine.Find(1)->has_body());
     EXPECT_GT(JobMemory(), before);
   }

@@ -165,7 +165,7 @@ TEST_F(KeyedBodies, AKickedDamagedJobHasItsKeyAgain) {
 TEST_F(KeyedBodies, AMoveTakesTheKeyAlong) {
   Put();
   Set("other", "unique", "body");
-  EXPECT_TRUE(broker.engine.acts().Move(broker.clock.Now(), 1, "other").ok());
+  EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), 1, "other").ok());
   EXPECT_EQ(Inserted(2), a.Say(Command(BodyOf(1))));
   a.Say("use other\r\n");
   EXPECT_EQ(Inserted(1), Say(a, Command(BodyOf(1))));
@@ -206,7 +206,7 @@ TEST_F(KeyedBodies, OperatorsWait) {
     body.copy(job->space().data(), body.size());
     return job;
   };
-  Acts& acts = broker.engine.acts();
+  Engine& acts = broker.engine;
   JobPtr job = copy();
   ComparisonPtr compared;
   acts.PutInto(broker.clock.Now(), "default", std::move(job), &compared);
@@ -227,7 +227,7 @@ TEST_F(KeyedBodies, AnOperatorWhoAsksTooEarlyStillWaits) {
   body.copy(job->space().data(), body.size());
   ComparisonPtr compared;
   for (int times = 0; times < 2; ++times) {
-    broker.engine.acts().PutInto(broker.clock.Now(), "default", std::move(job), &compared);
+    broker.engine.PutInto(broker.clock.Now(), "default", std::move(job), &compared);
     ASSERT_TRUE(Waits(compared));
     ASSERT_NE(nullptr, job);
   }

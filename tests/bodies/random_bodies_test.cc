@@ -99,7 +99,7 @@ class RandomBodies : public BodiesTest {
       case 4:
         return journal->Repair();
       case 5:
-        broker.engine.acts().Move(broker.clock.Now(), SomeJob(), Happens(2) ? "other" : "default");
+        broker.engine.Move(broker.clock.Now(), SomeJob(), Happens(2) ? "other" : "default");
         return;
       case 6:
         return broker.Pass(4 * kSecond);

@@ -51,7 +51,7 @@ TEST_F(BodyReads, DamageThatACompactionFindsBuriesTheJobOnce) {
 
 TEST_F(BodyReads, AJobThatWasBuriedForSomethingElseIsDamagedFromThenOn) {
   Put();
-  EXPECT_TRUE(broker.engine.acts().Bury(1, std::nullopt, false).ok());
+  EXPECT_TRUE(broker.engine.Bury(1, std::nullopt, false).ok());
   EXPECT_FALSE(RestsDamaged(1));
   journal->kept().RefuseAll();
   Tell(1, BodyRead::Result::kDamaged);
@@ -280,7 +280,7 @@ TEST(BodyWaits, EndWithTheEngine) {
   journal.Answer(engine->records());
   engine->SetLimits({.bodies = 1});
   JobPtr job = Job::New(300);
-  const JobId id = engine->acts().PutInto(1, "t", std::move(job)).id;
+  const JobId id = engine->PutInto(1, "t", std::move(job)).id;
   engine->Tick(1);
   BodyQuery query(engine->bodies()), other(engine->bodies());
   EXPECT_FALSE(query.Knows(1, *engine->Find(id)));

@@ -130,7 +130,7 @@ TEST_F(AdminTest, DropFunctionRefusesWhileThereAreJobs) {
   engine.Cancel(Now(), id);
   EXPECT_TRUE(engine.DropFunction("f").ok());
   // Somebody still uses the tube.
-  EXPECT_FALSE(At("f").settings().created_function);
+  EXPECT_FALSE(At("f").settings.created_function);
 }
 
 TEST_F(AdminTest, MaxQueueKeepsATubeAndGoesWithIt) {
@@ -160,7 +160,7 @@ TEST_F(AdminTest, DropFunctionLiftsMaxQueue) {
 TEST_F(AdminTest, AFunctionIsInUseWhileAJobOfItIsBuriedOrSomebodySleepsForIt) {
   engine.CreateFunction("f");
   const JobId id = PutInto("f");
-  EXPECT_TRUE(engine.acts().Bury(id, std::nullopt, false).ok());
+  EXPECT_TRUE(engine.Bury(id, std::nullopt, false).ok());
   EXPECT_EQ(Code::kInUse, engine.DropFunction("f").code);
   EXPECT_TRUE(engine.Listed(At("f")));
   engine.Cancel(Now(), id);
@@ -173,7 +173,7 @@ TEST_F(AdminTest, AFunctionIsInUseWhileAJobOfItIsBuriedOrSomebodySleepsForIt) {
 
 TEST_F(AdminTest, ATubeWithBuriedJobsAloneIsListed) {
   const JobId id = PutInto("t");
-  engine.acts().Bury(id, std::nullopt, false);
+  engine.Bury(id, std::nullopt, false);
   EXPECT_EQ(0u, At("t").unfinished());
   EXPECT_TRUE(engine.Listed(At("t")));
 }

@@ -368,7 +368,7 @@ TEST_F(Attempts, WhatAnAdministratorSetsOutlivesARestart) {
 TEST_F(Attempts, ReserveJobGivesAnExpiredJobOnlyIfItIsBuried) {
   SetPolicy({{"expire_after", "10s"}});
   const JobId ready = PutInto("t"), buried = PutInto("t");
-  engine.acts().Bury(buried, std::nullopt, false);
+  engine.Bury(buried, std::nullopt, false);
   clock.Advance(10 * kSecond);  // no Tick yet
   RecordingConsumer& worker = Connect("t");
   EXPECT_EQ(nullptr, engine.ReserveJob(Now(), worker, ready).job);
@@ -418,7 +418,7 @@ TEST_F(Attempts, AJobWhoseDeadTubeHasNoNameIsBuriedWhereItIs) {
 TEST_F(Attempts, RetentionWaitsForTheJournal) {
   SetPolicy({{"keep_buried", "10s"}});
   const JobId id = PutInto("t");
-  engine.acts().Bury(id, std::nullopt, false);
+  engine.Bury(id, std::nullopt, false);
   journal.Refuse(Record::Kind::kDelete);
   Pass(10 * kSecond);
   EXPECT_EQ("buried", State(id));

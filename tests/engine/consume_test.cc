@@ -154,7 +154,7 @@ TEST_F(ConsumeTest, BuryTellsTheWaitersAndTheyLeave) {
   EXPECT_THAT(client.Heard(), ElementsAre("1 failed"));
   EXPECT_EQ("buried", State(id));
   EXPECT_EQ(3u, engine.Find(id)->priority);
-  EXPECT_EQ(0u, engine.Waiters(*engine.Find(id)));
+  EXPECT_EQ(0u, engine.CountWaiters(*engine.Find(id)));
   engine.KickJob(Now(), id);
   Reserve(consumer);
   engine.Delete(Now(), consumer, id);
@@ -179,7 +179,7 @@ TEST_F(ConsumeTest, ReleaseAndTimeoutsSayNothing) {
   Leave(consumer);
   EXPECT_EQ("ready", State(id));
   EXPECT_THAT(client.Heard(), IsEmpty());
-  EXPECT_EQ(1u, engine.Waiters(*engine.Find(id)));
+  EXPECT_EQ(1u, engine.CountWaiters(*engine.Find(id)));
 }
 
 TEST_F(ConsumeTest, WhoHoldsMuchLeavesInSteps) {

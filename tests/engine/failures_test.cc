@@ -17,7 +17,7 @@ class FailuresTest : public EngineTest {
  protected:
   JobId Bury(std::string_view tube) {
     const JobId id = PutInto(tube);
-    EXPECT_EQ(engine.acts().Bury(id, std::nullopt, false).code, Code::kOk);
+    EXPECT_EQ(engine.Bury(id, std::nullopt, false).code, Code::kOk);
     return id;
   }
   // All, the latest first.
@@ -45,14 +45,14 @@ TEST_F(FailuresTest, TheLatestComesFirst) {
   const JobId first = PutInto("a");
   const JobId second = Bury("b");
   Pass(kSecond);
-  engine.acts().Bury(first, std::nullopt, false);
+  engine.Bury(first, std::nullopt, false);
   Pass(kSecond);
   const JobId third = Bury("a");
   EXPECT_THAT(Listed(), ElementsAre(third, first, second));
   engine.KickJob(Now(), first);
   EXPECT_THAT(Listed(), ElementsAre(third, second));
   engine.Cancel(Now(), second);
-  engine.acts().Move(Now(), third, "c");
+  engine.Move(Now(), third, "c");
   EXPECT_THAT(Listed(), ElementsAre(third));
 }
 
@@ -74,7 +74,7 @@ TEST_F(FailuresTest, ADeadJobHasFailedInAnyState) {
   engine.Release(Now(), dead, id, 5, 10);
   EXPECT_EQ("delayed", State(id));
   EXPECT_THAT(Listed(), ElementsAre(id));
-  engine.acts().Move(Now(), id, "f");
+  engine.Move(Now(), id, "f");
   EXPECT_THAT(Listed(), IsEmpty());
 }
 
@@ -94,7 +94,7 @@ TEST_F(FailuresTest, ManyInAnyOrder) {
       expected.erase({job.extra().ended, id});
       engine.KickJob(Now(), id);
     } else if (step < 12'000) {
-      engine.acts().Bury(id, std::nullopt, false);
+      engine.Bury(id, std::nullopt, false);
       expected.insert({job.extra().ended, id});
     }
     if (random() % 3 == 0) Pass(kSecond);
@@ -143,7 +143,7 @@ TEST_F(FailuresTest, ATubeKnowsHowManyWereBuriedWithinADay) {
   EXPECT_EQ(At("t").buried_lately, 9U);
   Pass(kHour);
   EXPECT_EQ(At("t").buried_lately, 8U);
-  engine.acts().Move(Now(), At("t").NextBuried()->id(), "u");
+  engine.Move(Now(), At("t").NextBuried()->id(), "u");
   EXPECT_EQ(At("t").buried_lately, 8U) << "that one is old";
   EXPECT_EQ(At("u").buried_lately, 0U);
   Pass(100 * kHour);
@@ -170,7 +170,7 @@ TEST_F(FailuresTest, AFailureCostsLessThanFiveBytes) {
   std::vector<JobId> jobs;
   for (int i = 0; i < kJobs; ++i) jobs.push_back(PutInto("t"));
   const std::size_t before = JobMemory();
-  for (const JobId id : jobs) engine.acts().Bury(id, std::nullopt, false);
+  for (const JobId id : jobs) engine.Bury(id, std::nullopt, false);
   const double each = static_cast<double>(JobMemory() - before) / kJobs;
   EXPECT_LT(each, static_cast<double>(sizeof(JobExtra)) + 5);
 }

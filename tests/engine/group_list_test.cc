@@ -113,7 +113,7 @@ TEST_F(GroupListTest, ManyAreListedInSlicesEachOnce) {
 TEST_F(GroupListTest, OneWithBuriedJobsAloneIsNotListed) {
   PutOf("d");
   const JobId id = engine.next_id() - 1;
-  EXPECT_TRUE(engine.acts().Bury(id, std::nullopt, false).ok());
+  EXPECT_TRUE(engine.Bury(id, std::nullopt, false).ok());
   EXPECT_NE(At("t").groups()->Find("d"), nullptr);
   EXPECT_EQ(Names(Sort::kName, false), "-abc");
 }

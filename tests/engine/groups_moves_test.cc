@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "broker/engine/acts.h"
 #include "broker/engine/groups.h"
 #include "broker/engine/transfers.h"
 #include "tests/engine/policy_test.h"
@@ -108,14 +107,14 @@ TEST_F(GroupMovesTest, AnImportedJobThatIsBuriedIsSetAside) {
 TEST_F(GroupMovesTest, AMovedJobStandsWhereItsIdSays) {
   const JobId moved = PutOf("a", "other"), first = PutOf("a"), second = PutOf("a");
   EXPECT_EQ(Next(), first);
-  EXPECT_TRUE(engine.acts().Move(Now(), moved, "t").ok());
+  EXPECT_TRUE(engine.Move(Now(), moved, "t").ok());
   ExpectToBeNext(moved, first, second);
 }
 
 TEST_F(GroupMovesTest, AMoveIsAnEndInTheLineThatItLeaves) {
   const JobId first = PutOf("a"), second = PutOf("a");
   journal.HoldBack();
-  const Outcome moved = engine.acts().Move(Now(), first, "u");
+  const Outcome moved = engine.Move(Now(), first, "u");
   EXPECT_EQ(Next(), second);
   EXPECT_GE(lsn_, moved.lsn);
 }
@@ -180,7 +179,7 @@ TEST_F(GroupMovesTest, AJobThatCameIsNotShownBeforeItsComingIsDurable) {
   const Outcome home = engine.KickJob(Now(), dead);
   EXPECT_EQ(Next(), dead);
   EXPECT_GE(lsn_, home.lsn);
-  const Outcome move = engine.acts().Move(Now(), moved, "t");
+  const Outcome move = engine.Move(Now(), moved, "t");
   EXPECT_EQ(Next(), moved);
   EXPECT_GE(lsn_, move.lsn);
 }
@@ -230,7 +229,7 @@ TEST_F(GroupMovesTest, WhatMovesBeforeItsLineIsReadIsDurableBeforeTheNextIsShown
   const JobId first = PutOf("a"), next = PutOf("a");
   journal.HoldBack();
   BeginLines();
-  ExpectToWait(next, engine.acts().Move(Now(), first, "elsewhere"));
+  ExpectToWait(next, engine.Move(Now(), first, "elsewhere"));
 }
 
 TEST_F(GroupMovesTest, AnImportBringsNoJobWithoutAGroupWhereNoneIsTaken) {

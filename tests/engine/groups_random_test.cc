@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "broker/engine/acts.h"
 #include "broker/engine/groups.h"
 #include "broker/engine/transfers.h"
 #include "tests/engine/group_model.h"
@@ -157,11 +156,11 @@ class GroupsRandomTest : public PolicyTest {
         return;
       }
       case 3:
-        if (!engine.acts().Bury(id, priority, /*force=*/OneIn(2)).ok()) return;
+        if (!engine.Bury(id, priority, /*force=*/OneIn(2)).ok()) return;
         model_.jobs.at(id).priority = priority;
         return model_.Change(id, JobState::kBuried);
       default:
-        if (!engine.acts().Move(Now(), id, "other").ok()) return;
+        if (!engine.Move(Now(), id, "other").ok()) return;
         away_.emplace(id, model_.Remove(id));
     }
   }
@@ -183,7 +182,7 @@ class GroupsRandomTest : public PolicyTest {
         ASSERT_TRUE(engine.Bury(Now(), *worker_, id, priority).ok());
         return model_.Change(id, JobState::kBuried);
       case 3:
-        ASSERT_TRUE(engine.acts().TakeBack(Now(), id, 0).ok());
+        ASSERT_TRUE(engine.TakeBack(Now(), id, 0).ok());
         return model_.Return(id);
       default: {
         const std::string fate =
@@ -202,7 +201,7 @@ class GroupsRandomTest : public PolicyTest {
           model_.RemoveDead(id);
           return;
         case 1:
-          ASSERT_TRUE(engine.acts().Move(Now(), id, "other").ok());
+          ASSERT_TRUE(engine.Move(Now(), id, "other").ok());
           away_.emplace(id, model_.RemoveDead(id));
           return;
         default:
@@ -233,7 +232,7 @@ class GroupsRandomTest : public PolicyTest {
     if (engine.Find(id) == nullptr) return;  // it expired there
     job.state = engine.Find(id)->state();
     if (job.state != JobState::kDelayed) job.due = kNever;
-    ASSERT_TRUE(engine.acts().Move(Now(), id, "t").ok());
+    ASSERT_TRUE(engine.Move(Now(), id, "t").ok());
     model_.Add(id, std::move(job));
   }
   void HoldBack(JobId id) {
@@ -259,7 +258,7 @@ class GroupsRandomTest : public PolicyTest {
     if (order.empty()) add(JobState::kDelayed);
     const std::uint64_t bound = 1 + Below(5);
     std::optional<KickFrom> from;
-    const Kicked kicked = engine.acts().Kick(Now(), "t", bound, from);
+    const Kicked kicked = engine.Kick(Now(), "t", bound, from);
     if (kicked.code == Code::kNotFound) return;
     ASSERT_EQ(kicked.count, std::min<std::uint64_t>(bound, order.size()));
     std::uint64_t count = 0;

@@ -376,9 +376,9 @@ TEST_F(GroupsTest, NoJobIsVisitedBeyondTheBound) {
   for (const char* const group : {"a", "b"}) PutOf(group);
   int visited = 0;
   const auto visit = [&](const Job&) { ++visited; };
-  engine.VisitNext(At("t"), JobState::kReady, 0, visit);
+  At("t").VisitNext(JobState::kReady, 0, visit);
   EXPECT_EQ(visited, 0);
-  engine.VisitNext(At("t"), JobState::kReady, 1, visit);
+  At("t").VisitNext(JobState::kReady, 1, visit);
   EXPECT_EQ(visited, 1);
 }
 

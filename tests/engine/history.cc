@@ -386,10 +386,10 @@ bool History::Same(const Model::Job& expected) {
   const Time pause_left = pause == model_.paused.end() ? 0 : pause->second - Now();
   const Time time_left = expected.until == kNever ? 0 : expected.until - Now();
   return job->state() == expected.state && job->tube().name() == expected.tube &&
-         job->priority == expected.priority && job->durable() == expected.durable &&
+         job->priority == expected.priority && job->durable == expected.durable &&
          job->rest().lost_tries == expected.lost_tries &&
          job->holder() == (expected.holder < 0 ? nullptr : &At(expected.holder)) &&
-         engine_.Waiters(*job) == expected.waiters.size() &&
+         engine_.CountWaiters(*job) == expected.waiters.size() &&
          engine_.TimeLeft(Now(), *job) == time_left &&
          engine_.PauseLeft(Now(), job->tube()) == pause_left;
 }

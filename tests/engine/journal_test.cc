@@ -296,7 +296,7 @@ class RefusalTest : public JournalTest {
            {job->id(), std::uint64_t{job->priority}, std::uint64_t{job->delay_s},
             static_cast<std::uint64_t>(job->state()), std::uint64_t{job->reserves},
             std::uint64_t{extra.releases}, std::uint64_t{extra.buries}, std::uint64_t{extra.kicks},
-            std::uint64_t{job->durable()}, std::uint64_t{engine.Waiters(*job)},
+            std::uint64_t{job->durable}, std::uint64_t{engine.CountWaiters(*job)},
             reinterpret_cast<std::uint64_t>(job->holder())}) {
         text += std::to_string(number) + ' ';
       }
@@ -305,8 +305,8 @@ class RefusalTest : public JournalTest {
          tube = engine.NextTube(tube->id())) {
       text += tube->name() + ' ' + std::to_string(tube->total_jobs + tube->deletes * 100) + ' ' +
               std::to_string(tube->pauses) + ' ' +
-              std::to_string(tube->settings().created_function) + ' ' +
-              std::to_string(tube->settings().pause_s) + ' ';
+              std::to_string(tube->settings.created_function) + ' ' +
+              std::to_string(tube->settings.pause_s) + ' ';
     }
     return text + std::to_string(engine.Stats().total_jobs);
   }
@@ -400,8 +400,8 @@ TEST_F(RefusalTest, ABodyWithoutRoomOnTheDiskIsRefusedHoweverItComes) {
   journal.SetRoom(moved.body.size() - 1);
   EXPECT_EQ(Code::kJournal, Submit("f", {.unique = "new"}).code);
   EXPECT_EQ(Code::kJournal, Submit("f", {.unique = "k"}).code) << "it would become durable";
-  EXPECT_FALSE(engine.Find(added.id)->durable());
-  EXPECT_EQ(Code::kJournal, engine.acts().Move(Now(), elsewhere, "g").code);
+  EXPECT_FALSE(engine.Find(added.id)->durable);
+  EXPECT_EQ(Code::kJournal, engine.Move(Now(), elsewhere, "g").code);
   EXPECT_EQ(Code::kJournal, engine.transfers().Put(Now(), "t", moved, "key", {}).code);
   EXPECT_EQ(Code::kJournal, engine.transfers().Hold("t", moved).code);
   journal.SetRoom(moved.body.size());
@@ -419,13 +419,13 @@ TEST_F(RefusalTest, ALowDiskRefusesNewJobsAndNothingElse) {
   EXPECT_EQ(Code::kDiskLow, engine.Put(Now(), consumer, MakeJob({})).code);
   EXPECT_EQ(Code::kDiskLow, Submit("f", {.unique = "new"}).code);
   EXPECT_EQ(Code::kDiskLow, Submit("f", {.unique = "k"}).code) << "it would become durable";
-  EXPECT_FALSE(engine.Find(foreground.id)->durable());
+  EXPECT_FALSE(engine.Find(foreground.id)->durable);
   EXPECT_EQ(Code::kDiskLow, engine.transfers().Put(Now(), "t", moved, "key", {}).code);
   EXPECT_EQ(Code::kDiskLow, engine.transfers().Hold("t", moved).code);
   EXPECT_EQ(4u, engine.Stats().refused[static_cast<std::size_t>(Code::kDiskLow)])
       << "all but the held one";
   EXPECT_TRUE(Submit("f", {}, &Client()).ok());
-  EXPECT_TRUE(engine.acts().Move(Now(), second, "elsewhere").ok());
+  EXPECT_TRUE(engine.Move(Now(), second, "elsewhere").ok());
   EXPECT_TRUE(engine.Pause(Now(), "t", 0).ok());
   Reserve(consumer);
   EXPECT_TRUE(engine.Bury(Now(), consumer, first, 1).ok());

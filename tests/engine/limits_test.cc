@@ -89,7 +89,7 @@ TEST_F(Limits, OfMemoryHoldForTubesWatchesAndWaits) {
   EXPECT_EQ(Submit("new", {}).code, Code::kTooManyTubes);
   EXPECT_EQ(Submit("f", {.unique = "u"}, &Client()).code, Code::kOutOfMemory);
   EXPECT_EQ(Submit("f", {}, &Client()).code, Code::kOutOfMemory);
-  EXPECT_EQ(engine.Waiters(*engine.Find(id)), 1U);
+  EXPECT_EQ(engine.CountWaiters(*engine.Find(id)), 1U);
   EXPECT_TRUE(Submit("f", {}).ok());
   std::size_t watched = 1;
   while (engine.Watch(Now(), consumer, tubes[watched - 1]) == Code::kOk) ++watched;
@@ -251,8 +251,8 @@ TEST_F(Limits, OfATubeAreKnownBeforeItIsThere) {
 TEST_F(Limits, OfTheAdministrationStayWhenThePolicyChanges) {
   EXPECT_TRUE(engine.SetMaxQueue("f", {9, 9, 9}).ok());
   engine.policies().SetRules(Now(), PolicyRules({{.match = "*", .values = {{"max_jobs", "1"}}}}));
-  EXPECT_EQ(At("f").settings().max_queue, (MaxQueue{9, 9, 9}));
-  EXPECT_EQ(At("default").settings().max_queue, (MaxQueue{1, 1, 1}));
+  EXPECT_EQ(At("f").settings.max_queue, (MaxQueue{9, 9, 9}));
+  EXPECT_EQ(At("default").settings.max_queue, (MaxQueue{1, 1, 1}));
 }
 
 TEST_F(Limits, OfTubesHoldForPoliciesAndCopies) {

@@ -8,16 +8,16 @@ namespace {
 class OperatorTest : public EngineTest {
  protected:
   Added Put(std::string_view tube, const Spec& spec = {}) {
-    return engine.acts().PutInto(Now(), tube, MakeJob(spec));
+    return engine.PutInto(Now(), tube, MakeJob(spec));
   }
   JobId Buried(std::string_view tube) {
     const JobId id = Put(tube).id;
-    EXPECT_TRUE(engine.acts().Bury(id, std::nullopt, false).ok());
+    EXPECT_TRUE(engine.Bury(id, std::nullopt, false).ok());
     return id;
   }
   std::vector<JobId> Next(std::string_view tube, JobState state, std::size_t bound = 100) {
     std::vector<JobId> ids;
-    engine.VisitNext(At(tube), state, bound, [&](const Job& job) { ids.push_back(job.id()); });
+    At(tube).VisitNext(state, bound, [&](const Job& job) { ids.push_back(job.id()); });
     return ids;
   }
   // A second engine that reads what the first one wrote.
@@ -36,8 +36,8 @@ TEST_F(OperatorTest, APutNeedsNoProducer) {
   EXPECT_TRUE(Put("t", {.priority = 7}).ok());
   EXPECT_EQ(1u, At("t").ready());
   EXPECT_EQ(0u, engine.Stats().producers);
-  EXPECT_TRUE(engine.Find(1)->durable());
-  EXPECT_TRUE(engine.Find(1)->keep_on_failure());
+  EXPECT_TRUE(engine.Find(1)->durable);
+  EXPECT_TRUE(engine.Find(1)->keep_on_failure);
 }
 
 TEST_F(OperatorTest, APutJoinsTheJobWithItsKey) {
@@ -64,15 +64,15 @@ TEST_F(OperatorTest, AKickNamesItsTube) {
   Buried("t");
   Buried("t");
   std::optional<KickFrom> from;
-  EXPECT_EQ(2u, engine.acts().Kick(Now(), "t", 9, from).count);
-  EXPECT_EQ(Code::kNotFound, engine.acts().Kick(Now(), "none", 9, from).code);
+  EXPECT_EQ(2u, engine.Kick(Now(), "t", 9, from).count);
+  EXPECT_EQ(Code::kNotFound, engine.Kick(Now(), "none", 9, from).code);
 }
 
 TEST_F(OperatorTest, AMovedJobKeepsWhatItIs) {
   const JobId ready = Put("a").id, delayed = Put("a", {.delay_s = 20}).id, buried = Buried("a");
   Pass(5 * kSecond);
   for (const JobId id : {ready, delayed, buried}) {
-    EXPECT_TRUE(engine.acts().Move(Now(), id, "b").ok());
+    EXPECT_TRUE(engine.Move(Now(), id, "b").ok());
     EXPECT_EQ("b", engine.Find(id)->tube().name());
   }
   EXPECT_EQ(nullptr, engine.FindTube("a"));
@@ -89,14 +89,14 @@ TEST_F(OperatorTest, AMoveServesWhoWaits) {
   RecordingConsumer& waiter = Connect("b");
   Reserve(waiter);
   const JobId id = Put("a").id;
-  EXPECT_TRUE(engine.acts().Move(Now(), id, "b").ok());
+  EXPECT_TRUE(engine.Move(Now(), id, "b").ok());
   EXPECT_THAT(waiter.Heard(), ElementsAre("reserved 1"));
-  EXPECT_EQ(Code::kNotFound, engine.acts().Move(Now(), id, "a").code) << "it is reserved";
+  EXPECT_EQ(Code::kNotFound, engine.Move(Now(), id, "a").code) << "it is reserved";
 }
 
 TEST_F(OperatorTest, AMovedJobTakesItsKeyAlong) {
   const JobId id = Put("a", {.unique = "k"}).id;
-  EXPECT_TRUE(engine.acts().Move(Now(), id, "b").ok());
+  EXPECT_TRUE(engine.Move(Now(), id, "b").ok());
   EXPECT_FALSE(Put("a", {.unique = "k"}).joined);
   EXPECT_EQ(id, Put("b", {.unique = "k"}).id);
 }
@@ -104,20 +104,20 @@ TEST_F(OperatorTest, AMovedJobTakesItsKeyAlong) {
 TEST_F(OperatorTest, AMoveHeedsLimits) {
   engine.SetMaxQueue("b", {1, 1, 1});
   const JobId first = Put("a").id, second = Put("a").id, buried = Buried("a");
-  EXPECT_TRUE(engine.acts().Move(Now(), first, "b").ok());
-  EXPECT_EQ(Code::kQueueFull, engine.acts().Move(Now(), second, "b").code);
-  EXPECT_TRUE(engine.acts().Move(Now(), buried, "b").ok()) << "buried jobs do not count";
-  EXPECT_EQ(Code::kInvalid, engine.acts().Move(Now(), second, "$reply/1").code);
+  EXPECT_TRUE(engine.Move(Now(), first, "b").ok());
+  EXPECT_EQ(Code::kQueueFull, engine.Move(Now(), second, "b").code);
+  EXPECT_TRUE(engine.Move(Now(), buried, "b").ok()) << "buried jobs do not count";
+  EXPECT_EQ(Code::kInvalid, engine.Move(Now(), second, "$reply/1").code);
   journal.Refuse(Record::Kind::kPut);
-  EXPECT_EQ(Code::kJournal, engine.acts().Move(Now(), second, "c").code);
+  EXPECT_EQ(Code::kJournal, engine.Move(Now(), second, "c").code);
   EXPECT_EQ(nullptr, engine.FindTube("c"));
   EXPECT_EQ("a", engine.Find(second)->tube().name());
 }
 
 TEST_F(OperatorTest, AMovedJobIsInOneTubeAfterARestart) {
   const JobId id = Put("a", {.delay_s = 30}).id, buried = Buried("a");
-  engine.acts().Move(Now(), id, "b");
-  engine.acts().Move(Now(), buried, "b");
+  engine.Move(Now(), id, "b");
+  engine.Move(Now(), buried, "b");
   const auto again = Restarted();
   EXPECT_EQ("b", again->Find(id)->tube().name());
   EXPECT_EQ(JobState::kDelayed, again->Find(id)->state());
@@ -132,7 +132,7 @@ TEST_F(OperatorTest, AJobThatWaitsForItsNextAttemptDoesSoElsewhere) {
   const JobId id = Put("a").id;
   Reserve(consumer);
   engine.Release(Now(), consumer, id, 0, 0);
-  EXPECT_TRUE(engine.acts().Move(Now(), id, "b").ok());
+  EXPECT_TRUE(engine.Move(Now(), id, "b").ok());
   EXPECT_EQ(0u, At("a").policy_state().retrying);
   EXPECT_EQ(1u, At("b").policy_state().retrying);
   EXPECT_EQ(1u, Restarted()->Stats().retrying);
@@ -141,7 +141,7 @@ TEST_F(OperatorTest, AJobThatWaitsForItsNextAttemptDoesSoElsewhere) {
 TEST_F(OperatorTest, AJobWhoseMoveIsLostIsNotLost) {
   const JobId id = Put("a").id;
   journal.HoldBack();
-  engine.acts().Move(Now(), id, "b");
+  engine.Move(Now(), id, "b");
   engine.DropUndurable();
   EXPECT_EQ("ready", State(id));
 }
@@ -151,11 +151,11 @@ TEST_F(OperatorTest, AnybodysJobCanBeBuried) {
   RecordingConsumer& consumer = Connect("u");
   const JobId held = Put("u").id;
   Reserve(consumer);
-  EXPECT_TRUE(engine.acts().Bury(ready, 3, false).ok());
-  EXPECT_TRUE(engine.acts().Bury(delayed, std::nullopt, false).ok());
-  EXPECT_EQ(Code::kNotFound, engine.acts().Bury(held, std::nullopt, false).code);
-  EXPECT_TRUE(engine.acts().Bury(held, std::nullopt, true).ok());
-  EXPECT_EQ(Code::kNotFound, engine.acts().Bury(held, std::nullopt, true).code) << "it is buried";
+  EXPECT_TRUE(engine.Bury(ready, 3, false).ok());
+  EXPECT_TRUE(engine.Bury(delayed, std::nullopt, false).ok());
+  EXPECT_EQ(Code::kNotFound, engine.Bury(held, std::nullopt, false).code);
+  EXPECT_TRUE(engine.Bury(held, std::nullopt, true).ok());
+  EXPECT_EQ(Code::kNotFound, engine.Bury(held, std::nullopt, true).code) << "it is buried";
   EXPECT_EQ(3u, engine.Find(ready)->priority);
   EXPECT_EQ(Cause::kBuried, engine.Find(ready)->extra().cause);
   EXPECT_EQ(3u, engine.Stats().buries);
@@ -169,13 +169,13 @@ TEST_F(OperatorTest, AReservedJobIsTakenBack) {
   const JobId id = Put("t").id;
   Reserve(holder);
   Reserve(waiter);
-  EXPECT_TRUE(engine.acts().TakeBack(Now(), id, 0).ok());
+  EXPECT_TRUE(engine.TakeBack(Now(), id, 0).ok());
   EXPECT_THAT(waiter.Heard(), ElementsAre("reserved 1"));
   EXPECT_EQ(Code::kNotFound, engine.Touch(Now(), holder, id).code);
   EXPECT_EQ(1u, engine.Stats().releases);
-  EXPECT_TRUE(engine.acts().TakeBack(Now(), id, 60).ok());
+  EXPECT_TRUE(engine.TakeBack(Now(), id, 60).ok());
   EXPECT_EQ("delayed", State(id));
-  EXPECT_EQ(Code::kNotFound, engine.acts().TakeBack(Now(), id, 0).code);
+  EXPECT_EQ(Code::kNotFound, engine.TakeBack(Now(), id, 0).code);
 }
 
 TEST_F(OperatorTest, AJobThatIsTakenBackLosesNoAttempt) {
@@ -183,13 +183,13 @@ TEST_F(OperatorTest, AJobThatIsTakenBackLosesNoAttempt) {
   RecordingConsumer& holder = Connect("t");
   const JobId id = Put("t").id;
   Reserve(holder);
-  EXPECT_TRUE(engine.acts().TakeBack(Now(), id, 0).ok());
+  EXPECT_TRUE(engine.TakeBack(Now(), id, 0).ok());
   EXPECT_EQ("ready", State(id)) << "it neither waits nor fails";
   EXPECT_EQ(0u, engine.Find(id)->extra().attempts);
   EXPECT_EQ(1u, engine.Find(id)->extra().releases);
   EXPECT_EQ(Cause::kNone, engine.Find(id)->extra().cause);
   Reserve(holder);
-  EXPECT_TRUE(engine.acts().TakeBack(Now(), id, 60).ok());
+  EXPECT_TRUE(engine.TakeBack(Now(), id, 60).ok());
   EXPECT_EQ(60 * kSecond, engine.TimeLeft(Now(), *engine.Find(id)));
   EXPECT_FALSE(engine.Find(id)->extra().retrying);
   EXPECT_EQ(0u, engine.Stats().failed);
@@ -202,9 +202,9 @@ TEST_F(OperatorTest, AResetLimitIsTheConfiguredOne) {
   engine.SetMaxQueue("t", {1, 1, 1});
   EXPECT_TRUE(Put("t").ok());
   EXPECT_EQ(Code::kQueueFull, Put("t").code);
-  EXPECT_TRUE(engine.acts().ResetMaxQueue("t").ok());
+  EXPECT_TRUE(engine.ResetMaxQueue("t").ok());
   EXPECT_TRUE(Put("t").ok());
-  EXPECT_EQ(Code::kNotFound, engine.acts().ResetMaxQueue("none").code);
+  EXPECT_EQ(Code::kNotFound, engine.ResetMaxQueue("none").code);
 }
 
 TEST_F(OperatorTest, JobsAreSeenInTheOrderInWhichTheyLeave) {
@@ -222,22 +222,22 @@ TEST_F(OperatorTest, DelayedAndBuriedJobsAreSeenInOrder) {
   for (std::uint32_t delay : {30, 10, 50, 20, 40, 60}) Put("t", {.delay_s = delay});
   EXPECT_THAT(Next("t", JobState::kDelayed), ElementsAre(2, 4, 1, 5, 3, 6));
   EXPECT_THAT(Next("t", JobState::kDelayed, 2), ElementsAre(2, 4));
-  for (const JobId id : {5, 2, 6}) engine.acts().Bury(id, std::nullopt, false);
+  for (const JobId id : {5, 2, 6}) engine.Bury(id, std::nullopt, false);
   EXPECT_THAT(Next("t", JobState::kBuried), ElementsAre(5, 2, 6));
   EXPECT_THAT(Next("t", JobState::kReady), IsEmpty());
 }
 
 TEST_F(OperatorTest, WhatIsNotThereIsNotFound) {
-  EXPECT_EQ(Code::kNotFound, engine.acts().Move(Now(), 99, "b").code);
-  EXPECT_EQ(Code::kNotFound, engine.acts().Bury(99, std::nullopt, true).code);
-  EXPECT_EQ(Code::kNotFound, engine.acts().TakeBack(Now(), 99, 0).code);
+  EXPECT_EQ(Code::kNotFound, engine.Move(Now(), 99, "b").code);
+  EXPECT_EQ(Code::kNotFound, engine.Bury(99, std::nullopt, true).code);
+  EXPECT_EQ(Code::kNotFound, engine.TakeBack(Now(), 99, 0).code);
   EXPECT_EQ(nullptr, engine.FindTube("b"));
 }
 
 TEST_F(OperatorTest, AMoveToItsOwnTubeChangesNothing) {
   const JobId id = Put("a", {.delay_s = 20}).id;
   const Lsn before = journal.last();
-  EXPECT_TRUE(engine.acts().Move(Now(), id, "a").ok());
+  EXPECT_TRUE(engine.Move(Now(), id, "a").ok());
   EXPECT_EQ(before, journal.last());
   EXPECT_EQ("delayed", State(id));
   EXPECT_EQ(0u, engine.moves());
@@ -247,10 +247,10 @@ TEST_F(OperatorTest, NoActMakesMoreTubesThanAllowed) {
   const JobId id = Put("a").id;
   engine.SetLimits({.tubes = engine.Stats().tubes});
   EXPECT_EQ(Code::kTooManyTubes, Put("b").code);
-  EXPECT_EQ(Code::kTooManyTubes, engine.acts().Move(Now(), id, "b").code);
+  EXPECT_EQ(Code::kTooManyTubes, engine.Move(Now(), id, "b").code);
   EXPECT_EQ(2u, engine.Stats().refused[static_cast<std::size_t>(Code::kTooManyTubes)]);
   EXPECT_EQ("a", engine.Find(id)->tube().name());
-  EXPECT_TRUE(engine.acts().Move(Now(), id, "default").ok());
+  EXPECT_TRUE(engine.Move(Now(), id, "default").ok());
 }
 
 TEST_F(OperatorTest, AForegroundJobMovesWithoutARecord) {
@@ -258,7 +258,7 @@ TEST_F(OperatorTest, AForegroundJobMovesWithoutARecord) {
   const JobId id = Foreground("a", client);
   const Lsn before = journal.last();
   journal.RefuseAll();
-  const Outcome moved = engine.acts().Move(Now(), id, "b");
+  const Outcome moved = engine.Move(Now(), id, "b");
   EXPECT_TRUE(moved.ok());
   EXPECT_EQ(0u, moved.lsn);
   EXPECT_EQ(before, journal.last());
@@ -271,7 +271,7 @@ TEST_F(OperatorTest, AForegroundJobMovesWithoutARecord) {
 TEST_F(OperatorTest, ABuryThatTheJournalRefusesChangesNothing) {
   const JobId id = Put("a", {.priority = 9}).id;
   journal.Refuse(Record::Kind::kChange);
-  EXPECT_EQ(Code::kJournal, engine.acts().Bury(id, 1, false).code);
+  EXPECT_EQ(Code::kJournal, engine.Bury(id, 1, false).code);
   EXPECT_EQ("ready", State(id));
   EXPECT_EQ(9u, engine.Find(id)->priority);
   EXPECT_EQ(0u, engine.Stats().buries);
@@ -286,8 +286,8 @@ TEST_F(OperatorTest, BuriedJobsAreSeenUpToABound) {
 TEST(OperatorInMemory, AMoveNeedsNoJournal) {
   MemoryJournal journal;
   Engine engine({}, journal);
-  const JobId id = engine.acts().PutInto(1, "a", MakeJob({})).id;
-  const Outcome moved = engine.acts().Move(1, id, "b");
+  const JobId id = engine.PutInto(1, "a", MakeJob({})).id;
+  const Outcome moved = engine.Move(1, id, "b");
   EXPECT_TRUE(moved.ok());
   EXPECT_EQ(0u, moved.lsn);
   EXPECT_EQ("b", engine.Find(id)->tube().name());

@@ -15,8 +15,8 @@ TEST_F(ProduceTest, PutMakesAReadyJob) {
   EXPECT_EQ("tube", job.tube().name());
   EXPECT_EQ(7u, job.priority);
   EXPECT_EQ(Now(), job.created);
-  EXPECT_TRUE(job.durable());
-  EXPECT_TRUE(job.keep_on_failure());
+  EXPECT_TRUE(job.durable);
+  EXPECT_TRUE(job.keep_on_failure);
   EXPECT_EQ(2u, Put(producer));
 }
 
@@ -32,7 +32,7 @@ TEST_F(ProduceTest, PutWithADelayMakesADelayedJob) {
 
 TEST_F(ProduceTest, SubmitInBackgroundIsDurableAndRemovedOnFailure) {
   const JobId id = Background("f");
-  EXPECT_TRUE(engine.Find(id)->durable());
+  EXPECT_TRUE(engine.Find(id)->durable);
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
   EXPECT_TRUE(engine.WorkFail(Now(), worker, id).ok());
@@ -41,8 +41,8 @@ TEST_F(ProduceTest, SubmitInBackgroundIsDurableAndRemovedOnFailure) {
 
 TEST_F(ProduceTest, SubmitInForegroundIsNotJournalled) {
   const JobId id = Foreground("f", Client());
-  EXPECT_FALSE(engine.Find(id)->durable());
-  EXPECT_EQ(1u, engine.Waiters(*engine.Find(id)));
+  EXPECT_FALSE(engine.Find(id)->durable);
+  EXPECT_EQ(1u, engine.CountWaiters(*engine.Find(id)));
   for (const KeptRecord& record : journal.records()) {
     EXPECT_NE(Record::Kind::kPut, record.kind());
   }
@@ -81,7 +81,7 @@ TEST_F(ProduceTest, AnEqualKeyJoinsTheUnfinishedJob) {
   RecordingObserver &first = Client(), &second = Client();
   const JobId id = Submit("f", {.unique = "k"}, &first).id;
   EXPECT_EQ(id, Submit("f", {.body = "other", .unique = "k"}, &second).id);
-  EXPECT_EQ(2u, engine.Waiters(*engine.Find(id)));
+  EXPECT_EQ(2u, engine.CountWaiters(*engine.Find(id)));
   EXPECT_EQ(1u, engine.Stats().total_jobs);
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
@@ -103,10 +103,10 @@ TEST_F(ProduceTest, WhoJoinsOftenHearsAsOften) {
       EXPECT_EQ(b, Submit("f", {.unique = "b"}, client).id);
     }
   }
-  EXPECT_EQ(301u, engine.Waiters(*engine.Find(a)));
-  EXPECT_EQ(301u, engine.Waiters(*engine.Find(b)));
+  EXPECT_EQ(301u, engine.CountWaiters(*engine.Find(a)));
+  EXPECT_EQ(301u, engine.CountWaiters(*engine.Find(b)));
   while (!engine.Forget(first)) continue;
-  EXPECT_EQ(200u, engine.Waiters(*engine.Find(a)));
+  EXPECT_EQ(200u, engine.CountWaiters(*engine.Find(a)));
   EXPECT_EQ(a, Submit("f", {.unique = "a"}, &third).id);
   RecordingConsumer& worker = Worker({"f"});
   Grab(worker);
@@ -247,7 +247,7 @@ TEST_F(ProduceTest, ABackgroundSubmissionMakesAForegroundJobDurable) {
   const Lsn before = journal.last();
   const Added joined = Submit("f", {.unique = "k"});
   EXPECT_EQ(id, joined.id);
-  EXPECT_TRUE(engine.Find(id)->durable());
+  EXPECT_TRUE(engine.Find(id)->durable);
   ASSERT_EQ(before + 1, journal.last());
   EXPECT_EQ(joined.lsn, journal.last());
   EXPECT_EQ(Record::Kind::kPut, journal.records().back().kind());

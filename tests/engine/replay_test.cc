@@ -47,9 +47,9 @@ TEST_F(ReplayTest, AJobComesBackWhole) {
   ASSERT_NE(nullptr, job);
   EXPECT_EQ(std::string_view("a\0\r\n\r\n", 6), BodyCrlf(*job));
   EXPECT_EQ("t", job->tube().name());
-  EXPECT_TRUE(job->keep_on_failure());
-  EXPECT_TRUE(job->durable());
-  EXPECT_FALSE(other.engine.Find(2)->keep_on_failure());
+  EXPECT_TRUE(job->keep_on_failure);
+  EXPECT_TRUE(job->durable);
+  EXPECT_FALSE(other.engine.Find(2)->keep_on_failure);
   EXPECT_EQ(0u, other.engine.Stats().total_jobs);
 }
 
@@ -97,7 +97,7 @@ TEST_F(ReplayTest, NoDelayOrPauseIsLongerThanItWasWhenTheClockWasSetBack) {
   Restarted other(journal.records(), back);
   EXPECT_EQ(5 * kSecond, other.engine.TimeLeft(back, *other.engine.Find(1)));
   EXPECT_EQ(epoch - back, other.engine.TimeLeft(back, *other.engine.Find(2)));
-  EXPECT_EQ(back + 7 * kSecond, other.engine.FindTube("default")->settings().pause_until);
+  EXPECT_EQ(back + 7 * kSecond, other.engine.FindTube("default")->settings.pause_until);
 }
 
 // A worker may see a job before the record of its kick or release is on disk (docs/durability.md).
@@ -246,10 +246,10 @@ TEST_F(ReplayTest, SettingsOfTubesComeBack) {
   engine.Cancel(Now(), 2);
   ExpectSameAfterRestart();
   Restarted other(journal.records());
-  EXPECT_TRUE(other.engine.FindTube("created")->settings().created_function);
+  EXPECT_TRUE(other.engine.FindTube("created")->settings.created_function);
   EXPECT_EQ(nullptr, other.engine.FindTube("dropped"));
   EXPECT_EQ(100 * kSecond, other.engine.PauseLeft(Now(), *other.engine.FindTube("paused")));
-  EXPECT_EQ(100u, other.engine.FindTube("paused")->settings().pause_s);
+  EXPECT_EQ(100u, other.engine.FindTube("paused")->settings.pause_s);
   EXPECT_NE(nullptr, other.engine.FindTube("limited"));
   Pass(100 * kSecond);
   ExpectSameAfterRestart();

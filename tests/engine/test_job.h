@@ -11,7 +11,7 @@ namespace gearstalk {
 struct TEST_Job {
   static JobPtr Make(JobId id, std::uint32_t priority) {
     JobPtr job = Job::New(0);
-    job->id_ = id;
+    job->SetId(id);
     job->priority = priority;
     return job;
   }
@@ -19,9 +19,9 @@ struct TEST_Job {
   static JobPtr Make(JobId id, Tube& tube, std::string_view unique, std::string_view body = {}) {
     JobPtr job = Job::New(static_cast<std::uint32_t>(body.size()), unique);
     std::copy(body.begin(), body.end(), job->space().begin());
-    job->id_ = id;
-    job->tube_ = &tube;
-    job->unique_is_body_ = unique == "-";
+    job->SetId(id);
+    job->place = &tube;
+    job->unique_is_body = unique == "-";
     return job;
   }
 };

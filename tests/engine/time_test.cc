@@ -310,7 +310,7 @@ TEST_F(TimeTest, TheEndOfAPauseServesWhoWaits) {
   engine.Pause(Now(), "t", 10);
   PutInto("t");
   PutInto("t");
-  EXPECT_EQ(10u, At("t").settings().pause_s);
+  EXPECT_EQ(10u, At("t").settings.pause_s);
   Pass(9 * kSecond);
   EXPECT_EQ(kSecond, engine.PauseLeft(Now(), At("t")));
   EXPECT_THAT(waiter.Heard(), IsEmpty());
@@ -318,7 +318,7 @@ TEST_F(TimeTest, TheEndOfAPauseServesWhoWaits) {
   EXPECT_THAT(waiter.Heard(), ElementsAre("reserved 1"));
   EXPECT_THAT(worker.Heard(), ElementsAre("noop"));
   EXPECT_FALSE(At("t").paused());
-  EXPECT_EQ(0u, At("t").settings().pause_s);
+  EXPECT_EQ(0u, At("t").settings.pause_s);
   EXPECT_EQ(0, engine.PauseLeft(Now(), At("t")));
 }
 

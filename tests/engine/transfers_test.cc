@@ -262,8 +262,8 @@ TEST_F(TransfersTest, SettingsThatAreLeftOutStay) {
   tube.settings = {.pause_until = Now() + 9 * kSecond, .pause_s = 9};
   EXPECT_TRUE(transfers().SetTube(tube).ok());
   EXPECT_TRUE(At("in").paused());
-  EXPECT_TRUE(At("in").settings().created_function);
-  EXPECT_EQ((MaxQueue{1, 2, 3}), At("in").settings().max_queue);
+  EXPECT_TRUE(At("in").settings.created_function);
+  EXPECT_EQ((MaxQueue{1, 2, 3}), At("in").settings.max_queue);
   tube.settings.pause_until = -1;
   EXPECT_EQ(Code::kInvalid, transfers().SetTube(tube).code);
 }
@@ -367,7 +367,7 @@ TEST_F(TransfersTest, ABuriedJobWithoutAPlaceIsTheLast) {
   const JobId second = Settle(2, job).id;
   EXPECT_TRUE(transfers().Commit(Now(), "t", held).ok());
   std::vector<JobId> order;
-  engine.VisitNext(At("in"), JobState::kBuried, 9,
+  At("in").VisitNext(JobState::kBuried, 9,
                    [&](const Job& each) { order.push_back(each.id()); });
   EXPECT_THAT(order, ElementsAre(first, second, held));
 }
@@ -387,11 +387,11 @@ TEST_F(TransfersTest, ABuriedJobFindsItsPlaceAmongThoseThatAreLeft) {
   EXPECT_TRUE(engine.KickJob(Now(), kicked).ok());
   EXPECT_TRUE(engine.Cancel(Now(), deleted).ok());
   EXPECT_TRUE(engine.KickJob(Now(), again).ok());
-  EXPECT_TRUE(engine.acts().Bury(again, std::nullopt, false).ok());
+  EXPECT_TRUE(engine.Bury(again, std::nullopt, false).ok());
   const JobId came = put(3);
   transfers().Release();
   std::vector<JobId> order;
-  engine.VisitNext(At("in"), JobState::kBuried, 9,
+  At("in").VisitNext(JobState::kBuried, 9,
                    [&](const Job& job) { order.push_back(job.id()); });
   EXPECT_THAT(order, ElementsAre(came, last, again));
 }
@@ -491,7 +491,7 @@ TEST_F(TransfersTest, AJobIsDescribedAsItsRecordHasIt) {
 TEST_F(TransfersTest, OnlyItsOwnSettingsOfATubeAreToldAndTaken) {
   engine.SetLimits({.max_queue = {{"in", {5, 5, 5}}}});
   PutInto("in");
-  EXPECT_EQ((MaxQueue{5, 5, 5}), At("in").settings().max_queue);
+  EXPECT_EQ((MaxQueue{5, 5, 5}), At("in").settings.max_queue);
   EXPECT_EQ(MaxQueue{}, transfers().SettingsOf(At("in")).max_queue) << "the configuration's";
   Record tube;
   tube.tube = "in";
@@ -499,7 +499,7 @@ TEST_F(TransfersTest, OnlyItsOwnSettingsOfATubeAreToldAndTaken) {
   EXPECT_TRUE(transfers().SetTube(tube).ok());
   EXPECT_EQ((MaxQueue{1, 2, 3}), transfers().SettingsOf(At("in")).max_queue);
   Restarted again(journal.records());
-  EXPECT_EQ((MaxQueue{1, 2, 3}), again.engine.FindTube("in")->settings().max_queue);
+  EXPECT_EQ((MaxQueue{1, 2, 3}), again.engine.FindTube("in")->settings.max_queue);
 }
 
 TEST_F(TransfersTest, ARecordWithABadMarkChangesNoTransfer) {
@@ -581,7 +581,7 @@ TEST(TransfersInMemory, EveryStepIsDoneAtOnce) {
   EXPECT_EQ(500u, engine.next_id());
   job.settings.created_function = true;
   EXPECT_TRUE(done(transfers.SetTube(job)));
-  EXPECT_TRUE(engine.FindTube("in")->settings().created_function);
+  EXPECT_TRUE(engine.FindTube("in")->settings.created_function);
   EXPECT_TRUE(done(transfers.Forget("t")));
   EXPECT_EQ(nullptr, transfers.Find("t"));
   EXPECT_EQ("", engine.CheckInvariants({&producer}));

@@ -33,11 +33,11 @@ TEST_F(TransfersTest, NoBurialIsHigherThanARestartReads) {
     ids.push_back(transfers().Put(Now(), name, job, "key", {}).id);
   }
   ids.push_back(PutInto("in"));
-  EXPECT_TRUE(engine.acts().Bury(ids.back(), std::nullopt, false).ok());
+  EXPECT_TRUE(engine.Bury(ids.back(), std::nullopt, false).ok());
   ExpectReadable(journal.records());
   Restarted again(journal.records());
   std::vector<JobId> order;
-  again.engine.VisitNext(*again.engine.FindTube("in"), JobState::kBuried, 9,
+  again.engine.FindTube("in")->VisitNext(JobState::kBuried, 9,
                          [&](const Job& each) { order.push_back(each.id()); });
   EXPECT_EQ(ids, order);
 }

@@ -42,7 +42,7 @@ TEST_F(TubePoliciesTest, ManyTubesFollowTheirRulesInSlices) {
     followed = TubesWithAPolicy();
   }
   EXPECT_EQ(engine.Stats().tubes, TubesWithAPolicy());
-  EXPECT_EQ(3, At("t1999").settings().max_queue[0]);
+  EXPECT_EQ(3, At("t1999").settings.max_queue[0]);
   EXPECT_EQ(At("t0").policy(), At("t1999").policy()) << "tubes of the same entries share it";
   EXPECT_EQ(1u, engine.policies().policies());
 }
@@ -66,9 +66,9 @@ TEST_F(TubePoliciesTest, RulesThatComeAmidASliceReplaceTheOthers) {
   SetPolicies({{.match = "t1*", .values = {{"attempts", "7"}}}});
   Pass(0);
   EXPECT_EQ(nullptr, At("t0").policy());
-  EXPECT_EQ(0, At("t0").settings().max_queue[0]);
+  EXPECT_EQ(0, At("t0").settings.max_queue[0]);
   EXPECT_EQ(7u, At("t1999").policy()->attempts);
-  EXPECT_EQ(0, At("t1999").settings().max_queue[0]);
+  EXPECT_EQ(0, At("t1999").settings.max_queue[0]);
 }
 
 TEST_F(TubePoliciesTest, ATubeThatIsReachedLateServesWhoWaits) {
@@ -119,7 +119,7 @@ TEST_F(TubePoliciesTest, TakingBackWhatWasNeverSetMakesNoTube) {
 }
 
 TEST_F(TubePoliciesTest, ATubeSaysWhyItHandsOutNothing) {
-  const auto held = [this] { return NameOf(At("t").held_back()); };
+  const auto held = [this] { return NameOf(At("t").held_back); };
   RecordingConsumer& worker = Connect("t");
   for (int i = 0; i < 2; ++i) PutInto("t");
   EXPECT_EQ("none", held());

@@ -12,19 +12,19 @@ TEST_F(TubesTest, DefaultIsPermanentAndFirst) {
   EXPECT_EQ("default", engine.NextTube(0)->name());
   EXPECT_EQ(1u, engine.Stats().tubes);
   RecordingConsumer& consumer = Connect();
-  EXPECT_EQ(1u, At("default").using_count());
+  EXPECT_EQ(1u, At("default").using_count);
   Leave(consumer);
   EXPECT_TRUE(Exists("default"));
-  EXPECT_EQ(0u, At("default").using_count());
+  EXPECT_EQ(0u, At("default").using_count);
 }
 
 TEST_F(TubesTest, ATubeLivesWhileItIsUsed) {
   RecordingConsumer& consumer = Connect();
   engine.Use(consumer, "t");
   EXPECT_TRUE(Exists("t"));
-  EXPECT_EQ(1u, At("t").using_count());
+  EXPECT_EQ(1u, At("t").using_count);
   engine.Use(consumer, "t");
-  EXPECT_EQ(1u, At("t").using_count());
+  EXPECT_EQ(1u, At("t").using_count);
   engine.Use(consumer, "u");
   EXPECT_FALSE(Exists("t"));
   Leave(consumer);
@@ -35,7 +35,7 @@ TEST_F(TubesTest, ATubeLivesWhileItIsWatched) {
   RecordingConsumer& consumer = Connect();
   engine.Watch(Now(), consumer, "t");
   engine.Watch(Now(), consumer, "t");
-  EXPECT_EQ(1u, At("t").watching());
+  EXPECT_EQ(1u, At("t").watching);
   EXPECT_EQ(2u, consumer.watched().size());
   EXPECT_EQ(Code::kOk, engine.Ignore(Now(), consumer, "t"));
   EXPECT_FALSE(Exists("t"));
@@ -96,26 +96,26 @@ TEST_F(TubesTest, APauseEndsWithItsTube) {
 
 TEST_F(TubesTest, ABeanstalkConsumerIsAWorkerFromItsFirstReservationOn) {
   RecordingConsumer& consumer = Connect("t");
-  EXPECT_EQ(0u, At("t").workers());
+  EXPECT_EQ(0u, At("t").workers);
   EXPECT_FALSE(engine.Listed(At("t")));
   ReserveFor(consumer, 0);
-  EXPECT_EQ(1u, At("t").workers());
+  EXPECT_EQ(1u, At("t").workers);
   EXPECT_EQ(1u, engine.Stats().workers);
   engine.Watch(Now(), consumer, "u");
-  EXPECT_EQ(1u, At("u").workers());
+  EXPECT_EQ(1u, At("u").workers);
   engine.Ignore(Now(), consumer, "t");
-  EXPECT_EQ(0u, At("t").workers());
+  EXPECT_EQ(0u, At("t").workers);
   Leave(consumer);
   EXPECT_EQ(0u, engine.Stats().workers);
 }
 
 TEST_F(TubesTest, AGearmanWorkerCountsAtOnce) {
   RecordingConsumer& worker = Worker({"f"});
-  EXPECT_EQ(1u, At("f").workers());
-  EXPECT_EQ(1u, At("f").watching());
+  EXPECT_EQ(1u, At("f").workers);
+  EXPECT_EQ(1u, At("f").watching);
   EXPECT_EQ(1u, engine.Stats().workers);
   engine.Watch(Now(), worker, "f", true);
-  EXPECT_EQ(1u, At("f").workers());
+  EXPECT_EQ(1u, At("f").workers);
   engine.CantDo(Now(), worker, "f");
   EXPECT_FALSE(Exists("f"));
 }

@@ -189,7 +189,7 @@ TEST_F(UniquePuts, MaxRunningHoldsATubeBackUntilAPlaceIsFree) {
   RecordingConsumer& first = Connect("t");
   RecordingConsumer& second = Connect("t");
   const JobId a = PutAndTake(first), b = PutInto("t");
-  EXPECT_EQ(HeldBack::kRunning, At("t").held_back());
+  EXPECT_EQ(HeldBack::kRunning, At("t").held_back);
   EXPECT_EQ("waits", Reserve(second));
   engine.Delete(Now(), first, a);
   EXPECT_THAT(second.Heard(), ElementsAre("reserved " + std::to_string(b)));
@@ -239,7 +239,7 @@ TEST_F(UniquePuts, TheSlowestRateSavesUpAndLimits) {
   for (int i = 0; i < 2; ++i) PutInto("t");
   EXPECT_EQ("reserved 1", Reserve(worker));
   EXPECT_EQ("reserved 2", Reserve(worker));
-  EXPECT_EQ(HeldBack::kNone, At("t").held_back());
+  EXPECT_EQ(HeldBack::kNone, At("t").held_back);
 }
 
 TEST_F(UniquePuts, WhatIsTooLargeForATubeOfItsCopiesIsRefused) {

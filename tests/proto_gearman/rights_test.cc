@@ -70,7 +70,7 @@ TEST_F(Rights, MayBeTakenAway) {
   free_.Say(Req(PacketType::kSubmitJobBg, {"f", "", "x"}));
   EXPECT_EQ(limited_.Say(Req(PacketType::kGrabJob)), Res(PacketType::kNoJob));
   EXPECT_EQ(limited_.Say(Req(PacketType::kPreSleep)), "");
-  EXPECT_EQ(world_.engine.FindTube("f")->watching(), 0U);
+  EXPECT_EQ(world_.engine.FindTube("f")->watching, 0U);
 }
 
 TEST_F(Rights, LinesThatLook) {

@@ -187,12 +187,12 @@ TEST_F(WorkerTest, NameWithNulIsAnotherFunctionThatNobodyCanName) {
                        Req(PacketType::kCanDoTimeout, {"f", "\0\0\x03\xe8"s})),
             "");
   EXPECT_EQ(world.engine.FindTube("f\0"s), nullptr);
-  EXPECT_EQ(world.engine.FindTube("f")->workers(), 2U);
+  EXPECT_EQ(world.engine.FindTube("f")->workers, 2U);
 }
 
 TEST_F(WorkerTest, RepeatedCanDoCountsOnce) {
   worker.Say(Req(PacketType::kCanDo, {"f"}) + Req(PacketType::kCanDoTimeout, {"f", "5000"}));
-  EXPECT_EQ(world.engine.FindTube("f")->workers(), 1U);
+  EXPECT_EQ(world.engine.FindTube("f")->workers, 1U);
 }
 
 TEST_F(WorkerTest, TimeLimitGivesTheJobToTheNext) {

@@ -84,7 +84,7 @@ void World::CheckSchedule(const Schedule& schedule) {
                  " s ago, and did not run");
   const Job* const job = engine.Find(running->last_job);
   if (job == nullptr || !job->has_body() || !job->body().starts_with(kScheduled)) return;
-  if (broker_->engine().records().PutLsn(job->id()) <= broker_->Durable())
+  if (broker_->engine().PutLsn(job->id()) <= broker_->Durable())
     ledger_.OnScheduled(job->body(), job->id());
 }
 

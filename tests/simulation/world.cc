@@ -64,7 +64,7 @@ std::uint64_t World::NumberOf(const std::string& tube) const {
 
 void World::CheckDurable(JobId id) {
   if (broker_ == nullptr) return;  // it died behind the answer
-  if (broker_->engine().records().PutLsn(id) <= broker_->Durable()) return;
+  if (broker_->engine().PutLsn(id) <= broker_->Durable()) return;
   ledger_.Fail("job " + std::to_string(id) + " was acknowledged before it was durable");
 }
 
@@ -160,7 +160,7 @@ bool World::Start() {
 std::map<JobId, std::string> World::PlacesOf(const Engine& engine) {
   std::map<JobId, std::string> places;
   for (const Job* job = engine.NextJob(0); job != nullptr; job = engine.NextJob(job->id())) {
-    if (!job->durable()) continue;
+    if (!job->durable) continue;
     std::string& place = places[job->id()];
     place.append("in ").append(job->tube().name());
     if (!job->origin().empty()) place.append(", of ").append(job->origin());
@@ -180,7 +180,7 @@ std::map<std::string, Time> World::PausesOf(const Engine& engine) {
   std::map<std::string, Time> pauses;
   for (const Tube* tube = engine.NextTube(0); tube != nullptr; tube = engine.NextTube(tube->id())) {
     if (tube->paused() && tube->unfinished() + tube->buried() > 0)
-      pauses[tube->name()] = tube->settings().pause_until;
+      pauses[tube->name()] = tube->settings.pause_until;
   }
   return pauses;
 }
@@ -344,7 +344,7 @@ void World::ListJobs() const {
     std::printf("job %llu in %s, group '%s': %s%s, priority %u, %.3f s left\n",
                 static_cast<unsigned long long>(job->id()), job->tube().name().c_str(),
                 std::string(GroupNameOf(*job)).c_str(), std::string(NameOf(job->state())).c_str(),
-                job->durable() ? "" : ", in memory", job->priority,
+                job->durable ? "" : ", in memory", job->priority,
                 Seconds(engine.TimeLeft(now(), *job)));
   }
 }

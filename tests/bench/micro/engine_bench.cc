@@ -86,10 +86,10 @@ void BuryKick(benchmark::State& state) {
   std::shuffle(jobs.begin(), jobs.end(), std::mt19937(1));
   for (std::int64_t i = 0; i < state.range(0); ++i) {
     broker.engine.Tick(++broker.now);
-    broker.engine.acts().Bury(jobs[static_cast<std::size_t>(i)], std::nullopt, false);
+    broker.engine.Bury(jobs[static_cast<std::size_t>(i)], std::nullopt, false);
   }
   for (auto _ : state) {
-    broker.engine.acts().Bury(jobs.back(), std::nullopt, false);
+    broker.engine.Bury(jobs.back(), std::nullopt, false);
     broker.engine.KickJob(broker.now, jobs.back());
   }
 }
@@ -101,7 +101,7 @@ void FailuresBefore(benchmark::State& state) {
   for (JobId id = 1; id <= 1'000'000; ++id) {
     broker.Put(1024);
     broker.engine.Tick(broker.now);
-    broker.engine.acts().Bury(id, std::nullopt, false);
+    broker.engine.Bury(id, std::nullopt, false);
   }
   std::mt19937_64 numbers(1);
   for (auto _ : state) {
