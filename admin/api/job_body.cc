@@ -31,8 +31,7 @@ Task PutWhenCompared(const Services& services, std::string tube, JobPtr job, Com
   const Time asked = services.Now();
   while (services.Now() - asked <= kBodyPatience) {
     if (!Waits(compared)) {
-      const Added added =
-          services.engine.PutInto(services.Now(), tube, std::move(job), &compared);
+      const Added added = services.engine.PutInto(services.Now(), tube, std::move(job), &compared);
       if (!Waits(compared)) co_return make(added);
     }
     co_await NextSlice();
@@ -53,8 +52,7 @@ Reply WithBody(const Services& services, const Job& job,
 Reply PutInto(const Services& services, const std::string& tube, JobPtr job,
               std::function<Reply(const Added& added)> make) {
   ComparisonPtr compared;
-  const Added added =
-      services.engine.PutInto(services.Now(), tube, std::move(job), &compared);
+  const Added added = services.engine.PutInto(services.Now(), tube, std::move(job), &compared);
   if (!Waits(compared)) return make(added);
   return PutWhenCompared(services, tube, std::move(job), std::move(compared), std::move(make));
 }

@@ -92,8 +92,7 @@ Reply ReleaseJob(Call& call) {
   if (job == nullptr) return NoJob();
   if (job->state() != JobState::kReserved) return WrongState(*job, "reserved");
   const JobId id = job->id();
-  return AfterAct(call, id,
-                  call.engine().TakeBack(call.now, id, static_cast<std::uint32_t>(delay)),
+  return AfterAct(call, id, call.engine().TakeBack(call.now, id, static_cast<std::uint32_t>(delay)),
                   call.act.tube);
 }
 

@@ -217,33 +217,34 @@ Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, T
   const bool there = tube != nullptr, paused = there && tube->paused();
   const Groups::Counts groups =
       !there || tube->groups() == nullptr ? Groups::Counts{} : tube->groups()->counts();
-  const auto count = [tube](auto number) { return tube == nullptr ? 0 : std::invoke(number, *tube); };
+  const auto count = [tube](auto number) {
+    return tube == nullptr ? 0 : std::invoke(number, *tube);
+  };
   const MaxQueue& limits = there ? tube->settings.max_queue : engine.ConfiguredMaxQueue(name);
-  return {
-      {"name", TextOf(name)},
-      {"ref", RefOf(name)},
-      {"id", there ? Json(tube->id()) : Json()},
-      {"jobs",
-       ObjectOf(StateCounts{count(&Tube::ready), count(&Tube::reserved), count(&Tube::delayed),
-                            count(&Tube::buried), count(&Tube::urgent)})},
-      {"counters", there ? CountersOf(*tube) : CountersOf(EngineStats())},
-      {"oldest_ready_age_seconds", there ? OldestReadyAge(*tube, now) : Json()},
-      {"workers", count(&Tube::workers)},
-      {"using", count(&Tube::using_count)},
-      {"watching", count(&Tube::watching)},
-      {"waiting", there ? engine.Waiting(*tube) : 0},
-      {"paused", paused},
-      {"pause_seconds", paused ? Json(tube->settings.pause_s) : Json()},
-      {"pause_left_seconds", paused ? Json(Seconds(engine.PauseLeft(now, *tube))) : Json()},
-      {"pauses_total", there ? tube->pauses : 0},
-      {"maxqueue", MaxQueueObject(engine, name, limits)},
-      {"created_function", there && tube->settings.created_function},
-      {"retrying", there ? tube->policy_state().retrying : 0},
-      {"held_back",
-       there && tube->held_back != HeldBack::kNone ? Json(NameOf(tube->held_back)) : Json()},
-      {"groups", groups.groups},
-      {"groups_held_back", groups.held_back},
-      {"jobs_without_group", groups.without}};
+  return {{"name", TextOf(name)},
+          {"ref", RefOf(name)},
+          {"id", there ? Json(tube->id()) : Json()},
+          {"jobs",
+           ObjectOf(StateCounts{count(&Tube::ready), count(&Tube::reserved), count(&Tube::delayed),
+                                count(&Tube::buried), count(&Tube::urgent)})},
+          {"counters", there ? CountersOf(*tube) : CountersOf(EngineStats())},
+          {"oldest_ready_age_seconds", there ? OldestReadyAge(*tube, now) : Json()},
+          {"workers", count(&Tube::workers)},
+          {"using", count(&Tube::using_count)},
+          {"watching", count(&Tube::watching)},
+          {"waiting", there ? engine.Waiting(*tube) : 0},
+          {"paused", paused},
+          {"pause_seconds", paused ? Json(tube->settings.pause_s) : Json()},
+          {"pause_left_seconds", paused ? Json(Seconds(engine.PauseLeft(now, *tube))) : Json()},
+          {"pauses_total", there ? tube->pauses : 0},
+          {"maxqueue", MaxQueueObject(engine, name, limits)},
+          {"created_function", there && tube->settings.created_function},
+          {"retrying", there ? tube->policy_state().retrying : 0},
+          {"held_back",
+           there && tube->held_back != HeldBack::kNone ? Json(NameOf(tube->held_back)) : Json()},
+          {"groups", groups.groups},
+          {"groups_held_back", groups.held_back},
+          {"jobs_without_group", groups.without}};
 }
 
 Json JobObject(const Engine& engine, const Job& job, Time now, bool preview) {

@@ -28,7 +28,7 @@ class Asking {
   // and calls RefuseBody.
   bool MemoryFull() const { return store_.MemoryFull(); }
   bool draining() const { return store_.draining; }
-  Time WallTime(Time now) const { return store_.WallTime(now); }
+  Time WallTime(Time now) const { return store_.options.WallTime(now); }
   // How far the wall clock is ahead of the time that verbs are given.
   Time wall_ahead() const { return store_.wall_ahead; }
   // How long consumers waited for each job they got; 0 if it was there. A sleeping worker's wait
@@ -42,8 +42,8 @@ class Asking {
 
   // --- Jobs
   const Job* Find(JobId id) const { return store_.jobs.Find(id); }
-  // A job with this key in one of the JobStore::kSlice tubes after tube `last`, which it moves along; begin
-  // with 0. nullptr: none there, and none in any tube if `last` is 0 again.
+  // A job with this key in one of the JobStore::kSlice tubes after tube `last`, which it moves
+  // along; begin with 0. nullptr: none there, and none in any tube if `last` is 0 again.
   const Job* FindUnique(std::string_view unique, std::uint64_t& last) const;
   // In the order of creation; begin with 0. For walks in slices: a cursor stays valid across
   // changes.

@@ -50,12 +50,8 @@ void Bodies::OnReplayed(Job& job) {
   if (Over()) LetGoIfFree(job);
 }
 
-bool Bodies::MayLeave(const Job& job) const {
-  return job.HasBlock() && job.has_body() && !job.shared() && job.durable;
-}
-
 bool Bodies::LetGoIfFree(Job& job) {
-  if (!MayLeave(job)) return false;
+  if (!job.BodyMayLeave()) return false;
   LeaveMemory(job);
   return true;
 }

@@ -161,7 +161,6 @@ class Bodies {
   }
   // Why bodies cannot be read; empty: they can.
   const std::string& trouble() const { return trouble_; }
-  bool MayLeave(const Job& job) const;
   // For tests: recounts, and names the first difference; empty: there is none.
   std::string Check() const;
 

@@ -54,7 +54,8 @@ Code Consuming::Use(Consumer& consumer, std::string_view name) {
   return Code::kOk;
 }
 
-Code Consuming::Watch(Time now, Consumer& consumer, std::string_view name, bool able, Time run_limit) {
+Code Consuming::Watch(Time now, Consumer& consumer, std::string_view name, bool able,
+                      Time run_limit) {
   if (able && TakesAnswers(name)) return store_.CountRefused(Code::kInvalid);
   Tube* const found = store_.TubeForUse(name);
   if (found == nullptr) return store_.CountRefused(Code::kTooManyTubes);
@@ -204,8 +205,8 @@ Taken Consuming::Grab(Time now, Consumer& consumer) {
 void Consuming::Sleep(Time now, Consumer& consumer) {
   dispatch_.EndWait(consumer);
   dispatch_.DropPromise(now, consumer);
-  // After a JOB_NOT_FOUND, workers of libgearman can get out of step and sleep while they hold a job.
-  // As in gearmand, that ends its CAN_DO_TIMEOUT. A TTR goes on.
+  // After a JOB_NOT_FOUND, workers of libgearman can get out of step and sleep while they hold a
+  // job. As in gearmand, that ends its CAN_DO_TIMEOUT. A TTR goes on.
   dispatch_.EndRunLimits(consumer);
   dispatch_.Sleep(now, consumer);
 }
@@ -225,7 +226,7 @@ Outcome Consuming::Delete(Time now, Consumer& consumer, JobId id) {
 }
 
 Outcome Consuming::Release(Time now, Consumer& consumer, JobId id, std::uint32_t priority,
-                        std::uint32_t delay_s) {
+                           std::uint32_t delay_s) {
   return bad_ends_.EndHeld(now, consumer, id,
                            {.how = BadEnd::kReleased, .priority = priority, .delay_s = delay_s});
 }

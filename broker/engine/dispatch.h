@@ -33,7 +33,8 @@ class JobStore;
 // deadline of the consumer.
 //
 // What it costs: O(1) for a tube whose waiters watch few tubes, whatever waits elsewhere; for
-// waiters of many tubes as WaitingLine says. A slice of JobStore::kSlice jobs at most is served at a time.
+// waiters of many tubes as WaitingLine says. A slice of JobStore::kSlice jobs at most is served at
+// a time.
 class Dispatch {
  public:
   // They outlive it.

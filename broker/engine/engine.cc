@@ -51,7 +51,8 @@ Time Engine::Tick(Time now) {
   if (store.started == 0) store.started = now;
   int steps = kSteps;
   const std::uint64_t much = effort() + kEffort;
-  const Time policies_due = std::min(policies_.Tick(now), store.grouping.Read(now, JobStore::kSlice));
+  const Time policies_due =
+      std::min(policies_.Tick(now), store.grouping.Read(now, JobStore::kSlice));
   store.grouping.ForgetIdle(now, steps);
   dispatch.ServeFreed(now);
   dispatch.EndPauses(now);
@@ -70,7 +71,9 @@ Time Engine::Tick(Time now) {
       dispatch.EndDue(now, static_cast<Consumer&>(*timer), steps);
     }
   }
-  const Time bodies_due = store.bodies.Tick(now, store.MemoryExceeded());
+  const std::size_t memory = JobMemory() + TableMemory() + store.memory_beside;
+  const bool full = limits().memory > 0 && memory > limits().memory;
+  const Time bodies_due = store.bodies.Tick(now, full);
   const Time promise_ends = dispatch.BreakPromises(now);
   dispatch.ServeFreed(now);
   return std::max(now, std::min({store.deadlines.next(), store.expiries.next(), store.seen.next(),

@@ -30,11 +30,12 @@ struct EngineParts {
   BadEnds bad_ends{store, dispatch};
 };
 
-// The queue: a store of jobs, those who decide about them, and four faces: for producers, consumers,
-// administrators, and whoever asks. One thread, no clock: everything that depends on time takes
-// `now`, and Tick does what is due. Every verb checks, changes a job, appends the record of that to
-// the journal, and then serves the waiting consumers of the tube that it touched. Verbs have the
-// names that beanstalk or Gearman give them; docs/semantics.md says what each does to a job.
+// The queue: a store of jobs, those who decide about them, and four faces: for producers,
+// consumers, administrators, and whoever asks. One thread, no clock: everything that depends on
+// time takes `now`, and Tick does what is due. Every verb checks, changes a job, appends the record
+// of that to the journal, and then serves the waiting consumers of the tube that it touched. Verbs
+// have the names that beanstalk or Gearman give them; docs/semantics.md says what each does to a
+// job.
 //
 // A verb costs O(1) or O(log n) in the jobs of a tube. Nothing here walks all tubes, jobs,
 // consumers or waiters, except where a comment says so.

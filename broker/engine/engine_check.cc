@@ -84,8 +84,8 @@ class JobStore::Audit {
         return fmt::format("tube {} is among those with ready jobs by mistake", tube->name());
       }
       const bool needed =
-          is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 || tube->using_count > 0 ||
-          tube->permanent_ || tube->settings.created_function ||
+          is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 ||
+          tube->using_count > 0 || tube->permanent_ || tube->settings.created_function ||
           tube->settings.max_queue != store_.ConfiguredMaxQueue(*tube) ||
           PolicyTable::Keeps(*tube) || (tube->groups_ != nullptr && !tube->groups_->empty());
       if (!needed) return fmt::format("tube {} should be gone", tube->name());

@@ -102,7 +102,7 @@ void Grouping::EnterState(Time now, Job& job) {
 }
 
 void Grouping::LeaveState(Job& job) {
-  auto& groups = static_cast<Groups&>(job.group_head()->groups);
+  auto& groups = static_cast<Groups&>(job.place.group()->groups);
   groups.Leave(store_.ticked, job);
   if (!groups.retired()) NoteGroups(groups.tube);
 }
@@ -218,7 +218,7 @@ void Grouping::DropRetired() {
 void Grouping::ReadJob(Time now, Job& job) {
   Tube& tube = job.tube();
   if (HasOldPlace(job)) {
-    if (job.group_head() != nullptr) {
+    if (job.place.group() != nullptr) {
       LeaveState(job);
     } else if (job.state() == JobState::kReady) {
       JobStore::Unqueue(job);
@@ -243,7 +243,7 @@ bool Grouping::FollowsByBody(const Job& job) const {
     if (to == nullptr || to == others || !to->source().ReadsBody()) return false;
     return others == nullptr || others->source_text() != to->source_text();
   };
-  if (reads(job.tube().groups(), job.group_head())) return true;
+  if (reads(job.tube().groups(), job.place.group())) return true;
   const Tube* const home = job.origin().empty() ? nullptr : store_.tubes.Find(job.origin());
   return home != nullptr && reads(home->groups(), HomeOf(job));
 }
@@ -252,9 +252,9 @@ bool Grouping::FollowsByBody(const Job& job) const {
 bool Grouping::ReadNames(Time now, std::size_t& jobs) {
   for (; !unread_.empty() && jobs > 0; --jobs, unread_.pop_front()) {
     Job* const job = store_.jobs.Find(unread_.front());
-    if (job == nullptr || !(IsUnread(job->group_head()) || IsUnread(HomeOf(*job)))) continue;
+    if (job == nullptr || !(IsUnread(job->place.group()) || IsUnread(HomeOf(*job)))) continue;
     if (!name_query_.Knows(now, *job)) return false;
-    if (IsUnread(job->group_head())) {
+    if (IsUnread(job->place.group())) {
       LeaveState(*job);
       Rejoin(*job);
       EnterState(now, *job);

@@ -85,7 +85,7 @@ class Group : public GroupHead, private GroupTurn {
   std::uint32_t handed_out_ = 0;
 };
 
-inline Group* GroupOf(const Job& job) { return static_cast<Group*>(job.group_head()); }
+inline Group* GroupOf(const Job& job) { return static_cast<Group*>(job.place.group()); }
 
 // Empty: it has none.
 inline std::string_view GroupNameOf(const Job& job) {

@@ -50,10 +50,11 @@ void* JobRest::operator new(std::size_t size) { return Allocate(size); }
 
 void JobRest::operator delete(void* rest, std::size_t size) { Free(rest, size); }
 
-JobPtr Job::New(std::uint32_t body_size, std::string_view unique) {
+JobPtr Job::New(std::uint32_t body_size, std::string_view unique, JobId id) {
   Job* const job = At(Allocate(OwnSize(body_size, unique.size())), body_size, unique);
   if (job->HasBlock()) job->SetBlock(static_cast<char*>(Allocate(body_size + std::size_t{2})));
   job->EndBody();
+  job->id_ = id;
   return JobPtr(job);
 }
 

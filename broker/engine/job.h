@@ -167,8 +167,8 @@ class Job {
   static constexpr std::uint32_t kBlockFrom = 128;  // bytes of a body that has a block of its own
 
   // Memory for a job with a key and room for `body_size` bytes, not yet known to the engine.
-  // `unique` is at most kMaxUnique bytes; empty = none.
-  static JobPtr New(std::uint32_t body_size, std::string_view unique = {});
+  // `unique` is at most kMaxUnique bytes; empty = none. `id`: of one without an engine, for tests.
+  static JobPtr New(std::uint32_t body_size, std::string_view unique = {}, JobId id = 0);
   // One whose body, of kBlockFrom bytes or more, is in the journal alone.
   static JobPtr NewWithoutBody(std::uint32_t body_size, std::string_view unique);
   // nullptr: there is no memory for it.
@@ -184,7 +184,6 @@ class Job {
 
   JobId id() const { return id_; }
   Tube& tube() const { return *place; }
-  GroupHead* group_head() const { return place.group(); }  // nullptr: its tube has no groups
   JobState state() const { return state_; }
   // The client's key, or else the one that its tube made of the body; "-" stands for the body.
   std::string_view unique() const {
@@ -232,8 +231,7 @@ class Job {
   std::size_t memory() const { return OwnSize() + (HasBlock() ? body_size_ + std::size_t{2} : 0); }
 
   // --- Of the engine, which has the jobs with an id to itself: everybody else gets them const.
-  JobPlace place;
-  void SetId(JobId id) { id_ = id; }
+  JobPlace place;  // its group is nullptr if its tube has none
   JobExtra& MakeExtra();
   JobRest& MakeRest();
   JobTexts& MakeTexts();
@@ -244,11 +242,11 @@ class Job {
   const JobRest* OwnRest() const { return const_cast<Job*>(this)->OwnRest(); }
   // Bodies: whether the body has a block of its own, which may leave memory and come back.
   bool HasBlock() const { return body_size_ >= kBlockFrom; }
+  // It is in memory, a record has it, and nobody beside the engine has a reference.
+  bool BodyMayLeave() const { return HasBlock() && has_body() && refs_ == 1 && durable; }
   void DropBlock();
   // False: there is no memory for it. `body` has the size of the job's.
   bool TryFillBlock(std::string_view body);
-  // Somebody beside the engine has a reference.
-  bool shared() const { return refs_ > 1; }
   // IndexedHeap: delayed and reserved jobs, ready ones that came out of order.
   std::uint32_t& HeapSlot() { return link_.held.slot; }
   std::uint32_t HeapSlot() const { return link_.held.slot; }
@@ -310,8 +308,8 @@ class Job {
   bool durable : 1 = false;          // journalled: put by beanstalk or submitted in background
   bool keep_on_failure : 1 = false;  // put by beanstalk: a failure buries it
   bool unique_is_body : 1 = false;   // Gearman's unique "-": jobs with equal bodies are one
-  bool out_of_order : 1 = false;  // ready, and in the heap of the queue or the tree of the group
-  bool abandoned : 1 = false;     // its last waiter left while it ran: it does not run again
+  bool out_of_order : 1 = false;     // ready, and in the heap of the queue or the tree of the group
+  bool abandoned : 1 = false;        // its last waiter left while it ran: it does not run again
 
  private:
   std::uint8_t unique_size_ = 0;

@@ -76,7 +76,8 @@ Kicked Operating::Kick(Time now, std::string_view name, std::uint64_t bound,
   return KickTube(now, *tube, bound, from);
 }
 
-Kicked Operating::KickTube(Time now, Tube& tube, std::uint64_t bound, std::optional<KickFrom>& from) {
+Kicked Operating::KickTube(Time now, Tube& tube, std::uint64_t bound,
+                           std::optional<KickFrom>& from) {
   if (!from) from = KickFrom{.delayed = tube.buried() == 0};
   if (from->end == 0) from->end = store_.next_burial;
   Kicked kicked;

@@ -81,11 +81,12 @@ struct EngineStats : JobCounts, PolicyCounts {
 // --- What the engine is told
 
 struct EngineOptions {
-  std::uint32_t default_ttr_s = 120;    // TTR of a job without one, for a consumer that needs one
-  std::uint32_t normal_to = 65536;      // highest priority that counts as Band::kNormal
-  std::uint32_t job_retries = 0;        // lost tries after which a job fails; 0 = no limit
-  bool fair = false;                    // tubes take turns among jobs of one priority
-  Time (*wall_clock)() = nullptr;       // of schedules; none: the time that verbs are given
+  std::uint32_t default_ttr_s = 120;  // TTR of a job without one, for a consumer that needs one
+  std::uint32_t normal_to = 65536;    // highest priority that counts as Band::kNormal
+  std::uint32_t job_retries = 0;      // lost tries after which a job fails; 0 = no limit
+  bool fair = false;                  // tubes take turns among jobs of one priority
+  Time (*wall_clock)() = nullptr;     // of schedules; none: the time that verbs are given
+  Time WallTime(Time now) const { return wall_clock == nullptr ? now : wall_clock(); }
   std::size_t idle_functions = 10'000;  // names kept of functions without workers and jobs
   bool wake_all = false;                // every new job wakes every sleeper, as gearmand does
   // False: bodies are in the journal alone, which then must not compact. For tools that add jobs.

@@ -115,7 +115,7 @@ bool Producing::MakeKey(JobPtr& job, const Policy& policy) {
 }
 
 UniqueIndex::Match Producing::FindMatch(const Job& job, const Tube& tube,
-                                     const Comparison* compared) const {
+                                        const Comparison* compared) const {
   const std::string_view body = job.body_hash().empty() ? std::string_view() : job.body();
   return store_.uniques.FindEqual(
       tube, UniqueIndex::KeyOf(job), job.unique_is_body, body,
@@ -134,7 +134,7 @@ bool Producing::HasToCompare(const Job& job, const Tube& tube, const Arrival& ar
 
 // The result of a put or submit whose key is taken; nullopt: it is free.
 std::optional<Added> Producing::FindEqual(Time now, const Job& job, Tube& tube,
-                                       const Arrival& arrival) {
+                                          const Arrival& arrival) {
   const bool counts = PolicyOf(tube).unique != Policy::Unique::kNone;
   JobObserver* const waiter = arrival.waiter;
   const UniqueIndex::Match match =
@@ -243,13 +243,15 @@ Added Producing::Reply(Time now, Consumer& producer, JobPtr job) {
 }
 
 Added Producing::Submit(Time now, Consumer& producer, JobPtr&& job, const Submission& submission,
-                     ComparisonPtr* compared) {
+                        ComparisonPtr* compared) {
   consuming_.CountAsProducer(producer);
   if (store_.draining) return store_.Refused(Code::kDraining);
   if (TakesAnswers(submission.tube)) return store_.Refused(Code::kInvalid);
-  if (submission.unique_is_body && !Job::TryKeyByBody(job)) return store_.Refused(Code::kOutOfMemory);
+  if (submission.unique_is_body && !Job::TryKeyByBody(job))
+    return store_.Refused(Code::kOutOfMemory);
   Tube* const tube = store_.TubeForUse(submission.tube);
-  if (tube == nullptr) return store_.Refused(store_.MemoryFull() ? Code::kOutOfMemory : Code::kTooManyTubes);
+  if (tube == nullptr)
+    return store_.Refused(store_.MemoryFull() ? Code::kOutOfMemory : Code::kTooManyTubes);
   job->durable = submission.waiter == nullptr;
   const Time due = submission.due == kNever ? kNever : Later(submission.due, -store_.wall_ahead);
   if (due > now) {

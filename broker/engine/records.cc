@@ -106,7 +106,7 @@ Record::Group Records::RecordOf(const GroupHead* head) {
 }
 
 void Records::FillGroups(const Job& job, Record& record) {
-  record.group = RecordOf(job.group_head());
+  record.group = RecordOf(job.place.group());
   if (job.texts() != nullptr) record.home = RecordOf(job.texts()->home);
 }
 

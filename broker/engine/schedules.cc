@@ -107,7 +107,7 @@ Status Schedules::Set(Time now, const std::vector<Schedule>& entries,
 void Schedules::Begin(Time now) {
   begun_ = true;
   std::erase_if(by_name_, [](const auto& each) { return !each.second->configured; });
-  const Time wall = store_.WallTime(now);
+  const Time wall = store_.options.WallTime(now);
   for (const auto& [name, schedule] : by_name_) {
     if (schedule->planned == 0) {
       schedule->planned = wall;
@@ -130,7 +130,7 @@ Time Schedules::RunDue(Time now) {
     Begin(now);
     if (tick_ > now) return tick_;
   }
-  const Time wall = store_.WallTime(now);
+  const Time wall = store_.options.WallTime(now);
   std::uint64_t effort = 0;
   while (effort < kRunEffort && due_.top_time() <= wall) effort += Settle(now, wall, *due_.top());
   const Time next = due_.top_time();
@@ -214,7 +214,7 @@ Outcome Schedules::Run(Time now, std::string_view name) {
   RunningSchedule* const schedule = FindConfigured(name);
   if (schedule == nullptr) return {Code::kNotFound};
   if (!schedule->entry.overlap && IsUnfinished(schedule->last_job)) return {Code::kInUse};
-  const Time time = std::min(store_.WallTime(now), schedule->planned);
+  const Time time = std::min(store_.options.WallTime(now), schedule->planned);
   return Put(now, *schedule, time, /*by_plan=*/false);
 }
 
@@ -224,7 +224,7 @@ Outcome Schedules::Switch(Time now, std::string_view name, bool on) {
   if (!store_.journal.Accepts(Record::Kind::kSchedule)) return {Code::kJournal};
   // Planned times that passed while it was off are not made up.
   if (on && schedule->off) {
-    const Time wall = store_.WallTime(now);
+    const Time wall = store_.options.WallTime(now);
     if (schedule->next <= wall) schedule->left_out = false;
     schedule->planned = std::max(schedule->planned, wall);
   }

@@ -43,7 +43,7 @@ JobStore::~JobStore() {
 // --- Jobs ----------------------------------------------------------------------------------------
 
 void JobStore::Insert(JobId id, JobPtr&& job, Tube& tube) {
-  job->SetId(id);
+  job->id_ = id;
   job->place = &tube;
   tube.job_bytes_ += job->memory();
   TakeKey(*job);
@@ -156,7 +156,7 @@ void JobStore::EnterReserved(Time now, Time deadline, Job& job, Consumer& consum
 
 void JobStore::LeaveState(Job& job) {
   Tube& tube = job.tube();
-  const bool grouped = job.group_head() != nullptr;
+  const bool grouped = job.place.group() != nullptr;
   if (grouped && job.state_ != JobState::kGone) grouping.LeaveState(job);
   switch (job.state_) {
     case JobState::kReady:
@@ -371,10 +371,6 @@ bool JobStore::MemoryFull() const {
   // A body that may leave is no reason.
   const std::size_t stays = JobMemory() - bodies.movable_bytes();
   return stays + TableMemory() + memory_beside > limits.memory;
-}
-
-bool JobStore::MemoryExceeded() const {
-  return limits.memory > 0 && JobMemory() + TableMemory() + memory_beside > limits.memory;
 }
 
 }  // namespace gearstalk

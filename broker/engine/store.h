@@ -119,9 +119,8 @@ class JobStore {
   // --- Limits and counters -----------------------------------------------------------------------
   // O(tubes).
   void SetLimits(EngineLimits limits);
-  // No job is taken. MemoryExceeded: bodies that may leave memory count, too.
+  // No job is taken.
   bool MemoryFull() const;
-  bool MemoryExceeded() const;
   // Tubes, watches and waiters have used up their share of the memory. Only the few that an
   // ordinary client needs are still made.
   bool TablesFull() const {
@@ -147,9 +146,6 @@ class JobStore {
   // default_ttr_s where it has none
   std::uint32_t TtrSeconds(const Job& job) const {
     return job.ttr_s > 0 ? job.ttr_s : options.default_ttr_s;
-  }
-  Time WallTime(Time now) const {
-    return options.wall_clock == nullptr ? now : options.wall_clock();
   }
   // engine_check.cc
   class Audit;

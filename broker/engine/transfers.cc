@@ -380,9 +380,7 @@ Transfers::Change Transfers::Forget(std::string_view name) {
   return {Code::kOk, 0, store_.journal.Append(record)};
 }
 
-void Transfers::Describe(const Job& job, Record& record) const {
-  store_.records.Fill(job, record);
-}
+void Transfers::Describe(const Job& job, Record& record) const { store_.records.Fill(job, record); }
 
 TubeSettings Transfers::SettingsOf(const Tube& tube) const { return store_.OwnSettings(tube); }
 

@@ -82,8 +82,8 @@ PolicySet TubePolicies::Set(Time now, std::string_view name, std::string_view ke
   if (known == nullptr && set.empty()) return {};
   Tube* const tube = store_.TubeForUse(name);
   if (tube == nullptr) {
-    return {.status = {store_.CountRefused(Code::kTooManyTubes),
-                       "there are as many tubes as allowed"}};
+    return {
+        .status = {store_.CountRefused(Code::kTooManyTubes), "there are as many tubes as allowed"}};
   }
   tube->MakeState().set = std::move(set);
   Adopt(now, *tube);

@@ -234,9 +234,8 @@ TEST_F(KeyedBodies, AnOperatorWhoAsksTooEarlyStillWaits) {
   EXPECT_EQ(1U, journal->asked());
   EXPECT_EQ(1U, broker.engine.Stats().ready);
   journal->AnswerAll();
-  EXPECT_TRUE(broker.engine.acts()
-                  .PutInto(broker.clock.Now(), "default", std::move(job), &compared)
-                  .joined);
+  EXPECT_TRUE(
+      broker.engine.PutInto(broker.clock.Now(), "default", std::move(job), &compared).joined);
 }
 
 // What it was given before it got its key stays its own.

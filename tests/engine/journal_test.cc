@@ -304,9 +304,8 @@ class RefusalTest : public JournalTest {
     for (const Tube* tube = engine.NextTube(0); tube != nullptr;
          tube = engine.NextTube(tube->id())) {
       text += tube->name() + ' ' + std::to_string(tube->total_jobs + tube->deletes * 100) + ' ' +
-              std::to_string(tube->pauses) + ' ' +
-              std::to_string(tube->settings.created_function) + ' ' +
-              std::to_string(tube->settings.pause_s) + ' ';
+              std::to_string(tube->pauses) + ' ' + std::to_string(tube->settings.created_function) +
+              ' ' + std::to_string(tube->settings.pause_s) + ' ';
     }
     return text + std::to_string(engine.Stats().total_jobs);
   }

@@ -367,8 +367,7 @@ TEST_F(TransfersTest, ABuriedJobWithoutAPlaceIsTheLast) {
   const JobId second = Settle(2, job).id;
   EXPECT_TRUE(transfers().Commit(Now(), "t", held).ok());
   std::vector<JobId> order;
-  At("in").VisitNext(JobState::kBuried, 9,
-                   [&](const Job& each) { order.push_back(each.id()); });
+  At("in").VisitNext(JobState::kBuried, 9, [&](const Job& each) { order.push_back(each.id()); });
   EXPECT_THAT(order, ElementsAre(first, second, held));
 }
 
@@ -391,8 +390,7 @@ TEST_F(TransfersTest, ABuriedJobFindsItsPlaceAmongThoseThatAreLeft) {
   const JobId came = put(3);
   transfers().Release();
   std::vector<JobId> order;
-  At("in").VisitNext(JobState::kBuried, 9,
-                   [&](const Job& job) { order.push_back(job.id()); });
+  At("in").VisitNext(JobState::kBuried, 9, [&](const Job& job) { order.push_back(job.id()); });
   EXPECT_THAT(order, ElementsAre(came, last, again));
 }
 

@@ -38,7 +38,7 @@ TEST_F(TransfersTest, NoBurialIsHigherThanARestartReads) {
   Restarted again(journal.records());
   std::vector<JobId> order;
   again.engine.FindTube("in")->VisitNext(JobState::kBuried, 9,
-                         [&](const Job& each) { order.push_back(each.id()); });
+                                         [&](const Job& each) { order.push_back(each.id()); });
   EXPECT_EQ(ids, order);
 }
 
