@@ -93,7 +93,7 @@ inline bool StillWaits(ComparisonPtr* compared) {
 
 class Tube;
 
-// Bodies that are in the journal may leave memory: what is needed soon stays. Part of the engine.
+// Bodies that are in the journal may leave memory: what is needed soon stays. Part of the store.
 // It concerns the bodies of Job::kBlockFrom bytes or more; the others never leave.
 //
 // What leaves: while more than the limit is in memory, a new body goes as soon as its record is on

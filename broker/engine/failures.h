@@ -17,7 +17,7 @@
 
 namespace gearstalk {
 
-// The failed jobs, buried and dead ones, by the time of their failure. Part of the engine.
+// The failed jobs, buried and dead ones, by the time of their failure. Part of the store.
 //
 // Jobs that failed one after the other share a block of 1 KB, which is not sorted: 4.3 bytes a job.
 // Adding and removing cost O(log n); a walk sorts a block at a time.

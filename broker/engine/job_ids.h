@@ -8,7 +8,7 @@
 
 namespace gearstalk {
 
-// The ids of jobs: each is given out once, over restarts, too. Part of the engine.
+// The ids of jobs: each is given out once, over restarts, too. Part of the store.
 //
 // A replay learns ids from the records of jobs. An id that no record will name (of a foreground
 // job, or an answer) comes from a block that is recorded as taken as a whole.

@@ -13,9 +13,8 @@ namespace gearstalk {
 // How fast tubes hand out (max_running, rate), and whose turn it is. Part of the store.
 //
 // A tube that is held back hands out nothing, as if it were paused. A hand-out may hold its tube
-// back; a place that gets free is noted, and the verb that freed it ends with
-// Dispatch::ServeFreed. A token
-// that gets free is a deadline of the tube.
+// back; a place that gets free is noted, and the verb that freed it ends with Dispatch::ServeFreed.
+// A token that gets free is a deadline of the tube.
 class Pace {
  public:
   // They outlive it.

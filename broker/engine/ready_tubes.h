@@ -11,7 +11,7 @@
 
 namespace gearstalk {
 
-// The tubes that have ready jobs, and which of their jobs a consumer gets. Part of the engine.
+// The tubes that have ready jobs, and which of their jobs a consumer gets. Part of the store.
 //
 // The most urgent priority over all tubes of a consumer leaves first. Among equals it is the oldest
 // job, or, where tubes take turns (`tube_order: fair`), that of the tube which had least of its

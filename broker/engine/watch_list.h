@@ -16,7 +16,7 @@ class Consumer;
 class Tube;
 
 // One tube that one consumer watches. While its consumer waits, it is in the tube's wait queue
-// (`line_`). Consumers of more than kWide tubes are kept in `wide_` all the time, so that starting
+// (`line`). Consumers of more than kWide tubes are kept in `wide` all the time, so that starting
 // to wait is O(1).
 struct WatchEntry {
   WatchEntry(Tube& of, Consumer& by) : tube(of), consumer(by) {}
