@@ -15,17 +15,6 @@ namespace gearstalk {
 class Dispatch;
 class JobStore;
 
-// The cause text of a job that was buried because its body is damaged.
-inline constexpr std::string_view kDamagedText = "damaged";
-inline bool IsDamaged(const Job& job) {
-  return job.extra().cause == Cause::kBuried && job.texts() != nullptr &&
-         job.texts()->cause_text == kDamagedText;
-}
-// "failed", "damaged" and so on; empty: it did not end badly.
-inline std::string_view CauseOf(const Job& job) {
-  return IsDamaged(job) ? kDamagedText : NameOf(job.extra().cause);
-}
-
 // The only place that decides what becomes of a job that ends badly. Part of the engine.
 //
 // Judge (verdict.h) says what, Carry does it. The record of it is appended before anybody else may
@@ -37,7 +26,7 @@ class BadEnds {
     bool ready = false;  // in its tube, which has not been served yet
   };
 
-  // They outlive it.
+  // They outlive its last use.
   BadEnds(JobStore& store, Dispatch& dispatch) : store_(store), dispatch_(dispatch) {}
 
   // kJournal: what somebody asked for is refused. What nobody asked for makes the job ready then:

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "broker/base/log.h"
-#include "broker/engine/bad_ends.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/groups.h"
 #include "broker/engine/tube.h"

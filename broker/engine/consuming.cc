@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "broker/base/check.h"
+
 namespace gearstalk {
 
 // --- Connections ---------------------------------------------------------------------------------

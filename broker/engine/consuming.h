@@ -19,9 +19,11 @@ namespace gearstalk {
 // and end.
 class Consuming {
  public:
-  // They outlive it.
+  // They outlive its last use.
   Consuming(JobStore& store, Dispatch& dispatch, BadEnds& bad_ends)
       : store_(store), dispatch_(dispatch), bad_ends_(bad_ends) {}
+  Consuming(const Consuming&) = delete;
+  Consuming& operator=(const Consuming&) = delete;
 
   // --- Connections -------------------------------------------------------------------------------
   static void Join(Consumer& consumer);

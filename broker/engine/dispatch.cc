@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/check.h"
 #include "broker/engine/bad_ends.h"
 #include "broker/engine/store.h"
 

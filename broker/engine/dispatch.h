@@ -37,7 +37,7 @@ class JobStore;
 // a time.
 class Dispatch {
  public:
-  // They outlive it.
+  // They outlive its last use.
   Dispatch(JobStore& store, BadEnds& bad_ends);
 
   WaitingLine& line() { return line_; }

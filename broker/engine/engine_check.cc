@@ -21,7 +21,7 @@ struct Counted {
 // One recount. Each part returns the first difference it finds, or "".
 class JobStore::Audit {
  public:
-  Audit(const JobStore& store, const Dispatch& dispatch) : store_(store), dispatch_(dispatch) {}
+  explicit Audit(const JobStore& store) : store_(store) {}
 
   std::string Jobs() {
     const auto& jobs = store_.jobs;
@@ -144,13 +144,12 @@ class JobStore::Audit {
   }
 
   const JobStore& store_;
-  const Dispatch& dispatch_;
   std::map<const Tube*, Counted> counted_;
   EngineStats sum_;
 };
 
 std::string Engine::CheckInvariants(const std::vector<const Consumer*>& consumers) const {
-  JobStore::Audit audit(store, dispatch);
+  JobStore::Audit audit(store);
   std::string wrong = audit.Jobs();
   if (wrong.empty()) wrong = audit.Consumers(consumers);
   if (wrong.empty()) wrong = audit.Tubes();

@@ -98,6 +98,7 @@ void Grouping::EnterState(Time now, Job& job) {
     NoteGroups(tube);
   } else if (job.state() == JobState::kReady) {
     store_.Queue(job);
+    store_.ready.NoteFront(tube);
   }
 }
 
@@ -178,6 +179,7 @@ void Grouping::Follow(Tube& tube) {
     if (known != nullptr) {
       known->Retire();
       walk_.retired.push_back(tube.SetGroups(nullptr));
+      store_.ready.NoteFront(tube);  // what is in no group counts again
       DropRetired();
     }
     if (wanted) tube.SetGroups(GroupsPtr(new Groups(tube, policy, store_.idle_groups)));

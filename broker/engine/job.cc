@@ -203,15 +203,13 @@ std::string_view NameOf(Cause cause) {
 }
 
 void JobList::PushBack(Job* job) {
-  job->Prev() = tail_;
-  job->Next() = nullptr;
+  job->SetLinks(tail_, nullptr);
   (tail_ == nullptr ? head_ : tail_->Next()) = job;
   tail_ = job;
 }
 
 void JobList::PushFront(Job* job) {
-  job->Prev() = nullptr;
-  job->Next() = head_;
+  job->SetLinks(nullptr, head_);
   (head_ == nullptr ? tail_ : head_->Prev()) = job;
   head_ = job;
 }
@@ -220,8 +218,7 @@ void JobList::Insert(Job* job, Job* next) {
   if (next == nullptr) return PushBack(job);
   Job* const prev = next->Prev();
   if (prev == nullptr) return PushFront(job);
-  job->Prev() = prev;
-  job->Next() = next;
+  job->SetLinks(prev, next);
   prev->Next() = next->Prev() = job;
 }
 

@@ -76,7 +76,7 @@ struct Waiter : WaiterHook<ByJob>, WaiterHook<ByObserver> {
   Job& job;
   JobObserver& observer;
   std::uint64_t times = 1;  // it joined; it hears of each event as often
-  bool indexed = false;     // in the engine's WaiterIndex
+  bool indexed = false;     // in the index of Waiters
 };
 
 template <typename Tag>
@@ -230,7 +230,7 @@ class Job {
   // Its bytes in JobMemory.
   std::size_t memory() const { return OwnSize() + (HasBlock() ? body_size_ + std::size_t{2} : 0); }
 
-  // --- Of the engine, which has the jobs with an id to itself: everybody else gets them const.
+  // --- Of the engine: who is no part of it reads jobs with an id, and no more.
   JobPlace place;  // its group is nullptr if its tube has none
   JobExtra& MakeExtra();
   JobRest& MakeRest();
@@ -252,9 +252,9 @@ class Job {
   std::uint32_t HeapSlot() const { return link_.held.slot; }
   std::uint64_t HeapOrder() const { return id_; }
   // JobList: ready and buried jobs. Treap: ready ones of a group that came out of order.
+  void SetLinks(Job* prev, Job* next) { link_.list = {prev, next}; }
   Job*& Prev() { return link_.list.prev; }
   Job*& Next() { return link_.list.next; }
-  const Job* Next() const { return link_.list.next; }
 
  private:
   friend class JobStore;
@@ -334,6 +334,17 @@ inline bool Failed(const Job& job) {
   return job.state() == JobState::kBuried || !job.origin().empty();
 }
 
+// The cause text of a job that was buried because its body is damaged.
+inline constexpr std::string_view kDamagedText = "damaged";
+inline bool IsDamaged(const Job& job) {
+  return job.extra().cause == Cause::kBuried && job.texts() != nullptr &&
+         job.texts()->cause_text == kDamagedText;
+}
+// "failed", "damaged" and so on; empty: it did not end badly.
+inline std::string_view CauseOf(const Job& job) {
+  return IsDamaged(job) ? kDamagedText : NameOf(job.extra().cause);
+}
+
 // A doubly linked list of jobs through their own links: a lane, or the buried ones.
 class JobList {
  public:
@@ -341,7 +352,7 @@ class JobList {
   Job* front() const { return head_; }
   Job* back() const { return tail_; }
   // The job after `job`, which is in this list; nullptr: it is the last.
-  static const Job* After(const Job& job) { return job.Next(); }
+  static const Job* After(const Job& job) { return const_cast<Job&>(job).Next(); }
   void PushBack(Job* job);
   void PushFront(Job* job);
   // Before `next`; at the end if that is nullptr.

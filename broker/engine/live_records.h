@@ -22,7 +22,7 @@ class Transfers;
 // The engine for the journal, which replays records to it and carries them forward.
 class LiveRecords final : public LiveState {
  public:
-  // They outlive it.
+  // They outlive its last use.
   LiveRecords(JobStore& store, BadEnds& bad_ends, Operating& operating, Schedules& schedules,
               Transfers& transfers)
       : store_(store),

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -20,7 +19,7 @@ class Dispatch;
 // The engine for producers: new jobs, and the clients that wait for them.
 class Producing {
  public:
-  // They outlive it.
+  // They outlive its last use.
   Producing(JobStore& store, Dispatch& dispatch, BadEnds& bad_ends, Consuming& consuming)
       : store_(store), dispatch_(dispatch), bad_ends_(bad_ends), consuming_(consuming) {}
 

@@ -196,7 +196,7 @@ Outcome Schedules::Put(Time now, RunningSchedule& schedule, Time planned, bool b
   const Record::Schedule made_by{.name = entry.name, .planned = by_plan ? planned : 0};
   const Added added =
       producing_.PutInto(now, entry.tube, std::move(job), &schedule.compared, &made_by);
-  if (Waits(schedule.compared)) return {};
+  if (added.ok() && Waits(schedule.compared)) return {};
   schedule.compared.reset();
   if (!added.ok()) return {added.code};
   schedule.last_job = added.id;

@@ -57,7 +57,7 @@ class OwnedRecord {
 // A mark says how far a transfer has come. A put and the advance of its mark are one record.
 class Transfers {
  public:
-  // They outlive it.
+  // They outlive its last use.
   Transfers(JobStore& store, Dispatch& dispatch, LiveRecords& records)
       : store_(store), dispatch_(dispatch), records_(records) {}
   Transfers(const Transfers&) = delete;

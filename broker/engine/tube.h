@@ -103,8 +103,8 @@ struct DeleteGroups {
 };
 using GroupsPtr = std::unique_ptr<Groups, DeleteGroups>;
 
-// A queue of jobs: beanstalk's tube, Gearman's function. Only the engine changes it: everybody else
-// gets it const. It lives while somebody uses or watches it, or while it holds a job or settings to
+// A queue of jobs: beanstalk's tube, Gearman's function. Only the engine changes it; who is no part
+// of it reads. It lives while somebody uses or watches it, or while it holds a job or settings to
 // remember.
 class Tube : public Timer, public JobCounts {
  public:

@@ -8,7 +8,7 @@
 
 namespace gearstalk {
 
-// Who waits for a job of which tube, first come first served. Part of the engine.
+// Who waits for a job of which tube, first come first served. Part of Dispatch.
 //
 // A consumer of few tubes stands in the line of each; one of many stands in one line for all such
 // consumers, or beginning to wait would cost as much as it watches. Questions about a tube look at
