@@ -77,6 +77,17 @@ TEST_F(ReadyIndexTest, LeavesOutPausedAndIgnoredTubes) {
   EXPECT_EQ(JobId{kTubes - 2}, Take());
 }
 
+// Groups that nobody has read give nothing; without them the tube has its front again.
+TEST_F(ReadyIndexTest, SeesATubeThatLostItsGroupsBeforeTheyWereRead) {
+  Fill();
+  EXPECT_EQ(JobId{kTubes}, Take());
+  const std::string tube = std::to_string(kTubes - 2);
+  engine.policies().SetRules(Now(), PolicyRules({{.match = tube, .values = {{"group", "line"}}}}));
+  EXPECT_EQ(JobId{kTubes - 2}, Take());
+  engine.policies().SetRules(Now(), PolicyRules());
+  EXPECT_EQ(JobId{kTubes - 1}, Take());
+}
+
 TEST_F(ReadyIndexTest, CatchesUpAfterMoreThanTheRingHolds) {
   Fill();
   EXPECT_EQ(JobId{kTubes}, Take());
