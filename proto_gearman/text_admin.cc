@@ -57,7 +57,7 @@ void ShowPolicy(Session& session, std::string_view tube) {
 // An empty key stands for all keys.
 Code SetPolicy(Session& session, std::string_view tube, std::string_view key,
                std::optional<std::string_view> value) {
-  const PolicySet set = session.engine().policies().Set(session.Now(), tube, key, value);
+  const PolicySet set = session.engine().SetPolicy(session.Now(), tube, key, value);
   switch (set.status.code()) {
     case Code::kOk:
       SayDone(session, set.lsn);

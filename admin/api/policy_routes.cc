@@ -38,7 +38,7 @@ Reply Change(Call& call, const std::optional<std::string>& value) {
   const std::string key = NameOfRef(call.arguments[1]).value_or("");
   if (FindPolicyKey(key) == nullptr) return NoPolicy(key);
   call.act.filter = Dump({{"policy", key}});
-  const PolicySet set = call.engine().policies().Set(call.now, *name, key, value);
+  const PolicySet set = call.engine().SetPolicy(call.now, *name, key, value);
   if (set.status.code() == Code::kInvalid) {
     return Problem{"bad-request", set.status.message(), "value"};
   }

@@ -142,7 +142,7 @@ void Serving::ApplyGearman() {
 // Reading the configuration has checked all of it.
 void Serving::ApplyPolicies() {
   engine_.SetOptions(EngineOptionsOf(config_));
-  engine_.policies().SetRules(clock_.Now(), PolicyRules(config_.tubes));
+  engine_.SetRules(clock_.Now(), PolicyRules(config_.tubes));
   gearman_.set_time_zone(config_.time_zone);
   const Status planned =
       engine_.schedules().Set(clock_.Now(), config_.schedules, config_.time_zone);

@@ -74,6 +74,7 @@ class Asking {
   bool Listed(const Tube& tube) const;
   // The functions without jobs and workers that gearmand would list, too.
   const IdleFunctions& idle_functions() const { return store_.idle_functions; }
+  const TubePolicies& policies() const { return store_.policies; }
   // O(n) in the waiting consumers of many tubes, or in such watchers of this tube if they are
   // fewer.
   std::size_t Waiting(const Tube& tube) const { return dispatch_.line().Count(tube); }

@@ -52,7 +52,7 @@ Time Engine::Tick(Time now) {
   int steps = kSteps;
   const std::uint64_t much = effort() + kEffort;
   const Time policies_due =
-      std::min(policies_.Tick(now), store.grouping.Read(now, JobStore::kSlice));
+      std::min(store.policies.Tick(now), store.grouping.Read(now, JobStore::kSlice));
   store.grouping.ForgetIdle(now, steps);
   dispatch.ServeFreed(now);
   dispatch.EndPauses(now);

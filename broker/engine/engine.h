@@ -17,7 +17,6 @@
 #include "broker/engine/schedules.h"
 #include "broker/engine/store.h"
 #include "broker/engine/transfers.h"
-#include "broker/engine/tube_policies.h"
 #include "broker/journal/journal.h"
 
 namespace gearstalk {
@@ -46,8 +45,6 @@ class Engine : private EngineParts,
                public Operating,
                public Asking {
  public:
-  static constexpr std::size_t kSlice = JobStore::kSlice;
-
   Engine(const EngineOptions& options, Journal& journal);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -72,8 +69,6 @@ class Engine : private EngineParts,
 
   // With headers of their own.
   Bodies& bodies() { return store.bodies; }
-  TubePolicies& policies() { return policies_; }
-  const TubePolicies& policies() const { return policies_; }
   Schedules& schedules() { return schedules_; }
   const Schedules& schedules() const { return schedules_; }
   Transfers& transfers() { return transfers_; }
@@ -89,7 +84,6 @@ class Engine : private EngineParts,
  private:
   void TubeDue(Time now, Tube& tube, int& steps);
 
-  TubePolicies policies_{store, dispatch};
   Schedules schedules_{store, *this};
   Transfers transfers_{store, dispatch, records_};
   LiveRecords records_{store, bad_ends, *this, schedules_, transfers_};

@@ -87,7 +87,7 @@ class JobStore::Audit {
           is.ready + is.reserved + is.delayed + is.buried + is.watching > 0 ||
           tube->using_count > 0 || tube->permanent_ || tube->settings.created_function ||
           tube->settings.max_queue != store_.ConfiguredMaxQueue(*tube) ||
-          PolicyTable::Keeps(*tube) || (tube->groups_ != nullptr && !tube->groups_->empty());
+          TubePolicies::Keeps(*tube) || (tube->groups_ != nullptr && !tube->groups_->empty());
       if (!needed) return fmt::format("tube {} should be gone", tube->name());
       sum_.ready += is.ready;
       sum_.reserved += is.reserved;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/engine/bad_ends.h"
@@ -242,6 +243,18 @@ Outcome Operating::ResetMaxQueue(std::string_view name) {
   const Tube* const tube = store_.tubes.Find(name);
   if (tube == nullptr) return {Code::kNotFound};
   return SetMaxQueue(name, store_.ConfiguredMaxQueue(*tube));
+}
+
+void Operating::SetRules(Time now, PolicyRules rules) {
+  store_.policies.SetRules(now, std::move(rules));
+  dispatch_.ServeFreed(now);
+}
+
+PolicySet Operating::SetPolicy(Time now, std::string_view tube, std::string_view key,
+                               std::optional<std::string_view> value) {
+  PolicySet set = store_.policies.Set(now, tube, key, value);
+  dispatch_.ServeFreed(now);
+  return set;
 }
 
 }  // namespace gearstalk

@@ -54,6 +54,11 @@ class Operating {
   // The limit that the configuration gives; kNotFound: there is no such tube.
   Outcome ResetMaxQueue(std::string_view tube);
 
+  // As in TubePolicies.
+  void SetRules(Time now, PolicyRules rules);
+  PolicySet SetPolicy(Time now, std::string_view tube, std::string_view key,
+                      std::optional<std::string_view> value);
+
   void SetDraining(bool draining) { store_.draining = draining; }
 
  private:

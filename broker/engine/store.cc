@@ -306,7 +306,7 @@ void JobStore::EraseIfEmpty(Tube& tube) {
   if (tube.groups_ != nullptr && !tube.groups_->empty()) return;
   if (tube.permanent_ || tube.settings.created_function) return;
   if (tube.settings.max_queue != ConfiguredMaxQueue(tube)) return;
-  if (PolicyTable::Keeps(tube)) {
+  if (TubePolicies::Keeps(tube)) {
     const Time paced = tube.policy_state().paced;
     if (paced != 0) deadlines.Arm(tube, paced);
     return;

@@ -21,12 +21,12 @@
 #include "broker/engine/outcome.h"
 #include "broker/engine/pace.h"
 #include "broker/engine/pauses.h"
-#include "broker/engine/policy_table.h"
 #include "broker/engine/ready_tubes.h"
 #include "broker/engine/records.h"
 #include "broker/engine/retention.h"
 #include "broker/engine/seen_keys.h"
 #include "broker/engine/tube.h"
+#include "broker/engine/tube_policies.h"
 #include "broker/engine/unique_index.h"
 #include "broker/journal/journal.h"
 
@@ -184,7 +184,7 @@ class JobStore {
   Expiries expiries;
   Retention retention{*this};
   Grouping grouping{*this};
-  PolicyTable policies{*this};
+  TubePolicies policies{*this};
   Records records{*this};
 
  private:

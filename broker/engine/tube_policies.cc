@@ -1,17 +1,22 @@
 #include "broker/engine/tube_policies.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "broker/engine/bucket.h"
-#include "broker/engine/dispatch.h"
 #include "broker/engine/store.h"
 
 namespace gearstalk {
 namespace {
 
+const PolicyState kNoState{};
 const PolicyValues kNothingSet{};
 
+// Policies without a tube that are kept.
+constexpr std::size_t kSpare = 64;
 // In one call of Follow, about a millisecond.
 constexpr int kSliceTubes = 256;
 constexpr std::size_t kSlicePatterns = 8'192;
@@ -23,12 +28,39 @@ Time FullAt(Time now, const Policy& policy) {
 
 }  // namespace
 
-const PolicyRules& TubePolicies::rules() const { return store_.policies.rules(); }
+const Policy kNoPolicy{};
+
+const PolicyState& Tube::policy_state() const { return state_ == nullptr ? kNoState : *state_; }
+
+PolicyPtr TubePolicies::Shared(const PolicyRules::Matches& matches, const PolicyValues& set) {
+  std::string key = fmt::format("{}", fmt::join(matches.entries, ","));
+  for (const auto& [name, value] : set) key.append("\n").append(name).append("=").append(value);
+  PolicyPtr& policy = policies_[key];
+  if (policy != nullptr) return policy;
+  policy = PolicyPtr(new SharedPolicy(rules_.Of(matches, set)));
+  PolicyPtr made = policy;
+  if (policies_.size() >= sweep_at_) {
+    absl::erase_if(policies_, [](const auto& each) { return each.second->use_count() == 1; });
+    sweep_at_ = 2 * policies_.size() + kSpare;
+  }
+  return made;
+}
+
+void TubePolicies::Resolve(Tube& tube) {
+  const MaxQueue before = store_.ConfiguredMaxQueue(tube);
+  const PolicyValues& set = tube.policy_state().set;
+  const PolicyRules::Matches matches = rules_.MatchesOf(tube.name());
+  patterns_tried_ += matches.tried;
+  const bool concerned = !set.empty() || !matches.entries.empty();
+  tube.SetPolicy(concerned ? Shared(matches, set) : nullptr);
+  if (tube.settings.max_queue == before) tube.settings.max_queue = store_.ConfiguredMaxQueue(tube);
+  store_.grouping.Follow(tube);
+}
 
 // The next Tick does what is due by the new policy. Jobs that were handed out at the old rate hold
 // the tube back no longer than an empty bucket of the new rate.
 void TubePolicies::Adopt(Time now, Tube& tube) {
-  store_.policies.Resolve(tube);
+  Resolve(tube);
   if (PolicyState* const state = tube.OwnState()) {
     state->paced = std::min(state->paced, FullAt(now, PolicyOf(tube)));
   }
@@ -37,15 +69,16 @@ void TubePolicies::Adopt(Time now, Tube& tube) {
 }
 
 void TubePolicies::SetRules(Time now, PolicyRules rules) {
-  store_.policies.SetRules(std::move(rules));
+  policies_.clear();
+  rules_ = std::move(rules);
   follows_ = true;
   followed_ = 0;
   Follow(now);
 }
 
 Time TubePolicies::Follow(Time now) {
-  const std::size_t tried = store_.policies.tried() + kSlicePatterns;
-  for (int tubes = 0; tubes < kSliceTubes && store_.policies.tried() < tried; ++tubes) {
+  const std::size_t tried = patterns_tried_ + kSlicePatterns;
+  for (int tubes = 0; tubes < kSliceTubes && patterns_tried_ < tried; ++tubes) {
     Tube* const tube = store_.tubes.Next(followed_);
     follows_ = tube != nullptr;
     if (!follows_) break;
@@ -53,7 +86,6 @@ Time TubePolicies::Follow(Time now) {
     Adopt(now, *tube);
     store_.ReleaseTube(*tube);
   }
-  dispatch_.ServeFreed(now);
   return follows_ ? now : kNever;
 }
 
@@ -73,7 +105,7 @@ PolicySet TubePolicies::Set(Time now, std::string_view name, std::string_view ke
   } else if (!value.has_value()) {
     set.erase(std::string(key));
   } else {
-    Policy policy = rules().Of(name, set);
+    Policy policy = rules_.Of(name, set);
     Status good = FindPolicyKey(key)->set(policy, *value);
     if (good.ok()) good = CheckPolicy(policy);
     if (!good.ok()) return {.status = good};
@@ -89,21 +121,17 @@ PolicySet TubePolicies::Set(Time now, std::string_view name, std::string_view ke
   Adopt(now, *tube);
   const Lsn lsn = store_.records.AppendSettings(*tube);
   store_.ReleaseTube(*tube);
-  dispatch_.ServeFreed(now);
   return {.status = {}, .lsn = lsn};
 }
 
-std::uint32_t TubePolicies::MaxJobSize(std::string_view name) const {
-  if (rules().empty() && store_.policies.size() == 0) return 0;
+std::uint32_t TubePolicies::FindMaxJobSize(std::string_view name) const {
   if (const Tube* const tube = store_.tubes.Find(name)) return PolicyOf(*tube).max_job_size;
-  return rules().empty() ? 0 : rules().Of(name, kNothingSet).max_job_size;
+  return rules_.empty() ? 0 : rules_.Of(name, kNothingSet).max_job_size;
 }
 
 std::vector<PolicyRules::Line> TubePolicies::Explain(std::string_view name) const {
   const Tube* const tube = store_.tubes.Find(name);
-  return rules().Explain(name, tube == nullptr ? kNothingSet : tube->policy_state().set);
+  return rules_.Explain(name, tube == nullptr ? kNothingSet : tube->policy_state().set);
 }
-
-std::size_t TubePolicies::policies() const { return store_.policies.size(); }
 
 }  // namespace gearstalk

@@ -77,8 +77,7 @@ TEST_F(AttentionTest, ATubeThatIsPausedIsNotUnserved) {
 
 TEST_F(AttentionTest, APolicyHoldsJobsBack) {
   Serve("t");
-  EXPECT_EQ(engine().policies().Set(reading_.now, "t", "max_running", "1").status.code(),
-            Code::kOk);
+  EXPECT_EQ(engine().SetPolicy(reading_.now, "t", "max_running", "1").status.code(), Code::kOk);
   reading_.Put("t");
   Take();
   EXPECT_THAT(TubesWith(Concern::kHeldBack), ElementsAre());
@@ -90,7 +89,7 @@ TEST_F(AttentionTest, APolicyHoldsJobsBack) {
 TEST_F(AttentionTest, GroupsHoldJobsBack) {
   Serve("t");
   for (const auto& [key, value] : {std::pair("group", "line"), {"group_running", "1"}}) {
-    EXPECT_EQ(engine().policies().Set(reading_.now, "t", key, value).status.code(), Code::kOk);
+    EXPECT_EQ(engine().SetPolicy(reading_.now, "t", key, value).status.code(), Code::kOk);
   }
   reading_.Put("t", 0, "ann");
   reading_.Put("t", 0, "ann");

@@ -162,8 +162,7 @@ TEST_F(BodiesTest, ADamagedHandOutGoesOnToTheNextJobAndCountsNowhere) {
 
 TEST_F(BodiesTest, ADamagedJobIsMovedAsAFailedOneAndBuriedThere) {
   for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"dead_state", "ready"}}) {
-    ASSERT_TRUE(
-        broker.engine.policies().Set(broker.clock.Now(), "default", key, value).status.ok());
+    ASSERT_TRUE(broker.engine.SetPolicy(broker.clock.Now(), "default", key, value).status.ok());
   }
   Put();
   journal->Damage(1);

@@ -20,8 +20,7 @@ namespace {
 class GroupsOfBodies : public BodiesTest {
  protected:
   void SetGroups(std::string_view tube) {
-    ASSERT_TRUE(
-        broker.engine.policies().Set(broker.clock.Now(), tube, "group", "line").status.ok());
+    ASSERT_TRUE(broker.engine.SetPolicy(broker.clock.Now(), tube, "group", "line").status.ok());
   }
   void PutOf(std::string_view group) {
     std::string body(group);
@@ -95,8 +94,7 @@ TEST_F(GroupsOfBodies, AColdJobIsMovedIntoItsGroupAndThenGiven) {
 
 TEST_F(GroupsOfBodies, ADeadJobHoldsTheGroupThatItsBodyNames) {
   const auto set = [this](std::string_view key, std::string_view value) {
-    ASSERT_TRUE(
-        broker.engine.policies().Set(broker.clock.Now(), "default", key, value).status.ok());
+    ASSERT_TRUE(broker.engine.SetPolicy(broker.clock.Now(), "default", key, value).status.ok());
   };
   set("on_failure", "move");
   set("attempts", "1");
@@ -130,7 +128,7 @@ TEST_F(GroupsOfBodies, ALaterPolicyIsFollowedThoughNamesOfTheFirstAreStillToBeRe
   SetGroups("other");
   PutOf("x");
   EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), 1, "other").ok());
-  broker.engine.policies().Set(broker.clock.Now(), "other", "group", "none");
+  broker.engine.SetPolicy(broker.clock.Now(), "other", "group", "none");
   ReadAll();
   EXPECT_EQ("", Wrong());
   EXPECT_EQ("WATCHING 2\r\n", b.Say("watch other\r\n"));
@@ -156,7 +154,7 @@ TEST_F(GroupsOfBodies, NoJobOfALineLeavesAfterAStartBeforeOneWhoseNameIsStillToB
   for (const char* const group : {"x", "x"}) PutOf(group);
   StartedAgain second(journal->kept().records());
   second.journal->Replay(WithoutBodies());
-  second.broker.engine.policies().SetRules(
+  second.broker.engine.SetRules(
       0,
       PolicyRules({{.match = "default", .values = {{"group", "line"}, {"group_order", "fifo"}}}}));
   second.Start();
@@ -183,7 +181,7 @@ TEST_F(GroupsOfBodies, AJobThatChangesWhileItsOwnBodyIsReadComesIntoItsGroup) {
 
 TEST_F(GroupsOfBodies, ANameThatIsKnownMeanwhileIsNotRead) {
   SetGroups("other");
-  broker.engine.policies().Set(broker.clock.Now(), "third", "group", "unique");
+  broker.engine.SetPolicy(broker.clock.Now(), "third", "group", "unique");
   for (const char* const group : {"x", "y"}) PutOf(group);
   Engine& acts = broker.engine;
   for (const JobId id : {1, 2}) {
@@ -199,7 +197,7 @@ TEST_F(GroupsOfBodies, ANameThatIsKnownMeanwhileIsNotRead) {
 
 TEST_F(GroupsOfBodies, NamesOfJobsThatAreGoneArePassedInSlices) {
   SetGroups("other");
-  constexpr JobId kJobs = 2 * Engine::kSlice;
+  constexpr JobId kJobs = 2 * JobStore::kSlice;
   for (JobId id = 1; id <= kJobs; ++id) {
     PutOf("x");
     EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), id, "other").ok());
@@ -219,7 +217,7 @@ TEST_F(GroupsOfBodies, BodiesOfOtherTubesAreLeftWhereTheyAre) {
   SetGroups("other");
   a.Say("use other\r\n");
   PutOf("z");
-  broker.engine.policies().Set(broker.clock.Now(), "other", "group_order", "fifo");
+  broker.engine.SetPolicy(broker.clock.Now(), "other", "group_order", "fifo");
   broker.Pass(0);
   EXPECT_EQ(0U, journal->asked()) << "the group of the third stays the same";
   EXPECT_EQ("z", NameOf(3));
@@ -229,7 +227,7 @@ TEST_F(GroupsOfBodies, BodiesOfOtherTubesAreLeftWhereTheyAre) {
 TEST_F(GroupsOfBodies, AnyJobOfATubeMayBeReservedByItsIdBeforeItsNameIsReadButNoneOfALine) {
   SetGroups("other");
   SetGroups("lines");
-  broker.engine.policies().Set(broker.clock.Now(), "lines", "group_order", "fifo");
+  broker.engine.SetPolicy(broker.clock.Now(), "lines", "group_order", "fifo");
   for (const char* const tube : {"other", "lines"}) {
     PutOf("x");
     EXPECT_TRUE(broker.engine.Move(broker.clock.Now(), last, tube).ok());
@@ -247,7 +245,7 @@ TEST_F(GroupsOfBodies, AnyJobOfATubeMayBeReservedByItsIdBeforeItsNameIsReadButNo
 // Nobody knows yet of which line it is.
 TEST_F(GroupsOfBodies, TheEndOfAJobWithoutAKnownNameIsDurableBeforeAnyLineGoesOn) {
   SetGroups("other");
-  broker.engine.policies().Set(broker.clock.Now(), "other", "group_order", "fifo");
+  broker.engine.SetPolicy(broker.clock.Now(), "other", "group_order", "fifo");
   for (int i = 0; i < 2; ++i) PutOf("x");
   a.Say("use other\r\nput 0 0 10 1\r\ny\r\nput 0 0 10 1\r\nz\r\n");
   for (const JobId id : {1, 2}) {
@@ -272,8 +270,7 @@ TEST_F(GroupsOfBodies, TheEndOfAJobWithoutAKnownNameIsDurableBeforeAnyLineGoesOn
 
 TEST_F(GroupsOfBodies, ADeadJobWhoseNameIsStillToBeReadHoldsAllGroupsAfterAStart) {
   for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"attempts", "1"}}) {
-    ASSERT_TRUE(
-        broker.engine.policies().Set(broker.clock.Now(), "default", key, value).status.ok());
+    ASSERT_TRUE(broker.engine.SetPolicy(broker.clock.Now(), "default", key, value).status.ok());
   }
   PutOf("x");
   EXPECT_EQ("", b.Say("reserve\r\n"));
@@ -289,7 +286,7 @@ TEST_F(GroupsOfBodies, ADeadJobWhoseNameIsStillToBeReadHoldsAllGroupsAfterAStart
        {.match = "free", .values = {{"group", "line"}}}});
   StartedAgain second(journal->kept().records());
   second.journal->Replay(WithoutBodies());
-  second.broker.engine.policies().SetRules(0, rules);
+  second.broker.engine.SetRules(0, rules);
   second.Start();
   const auto names = [&] { return second.broker.engine.FindTube("default")->groups()->counts(); };
   EXPECT_EQ(0U, names().groups);
@@ -326,7 +323,7 @@ TEST_F(GroupsOfBodies, AnEngineMayEndBeforeNamesAreRead) {
   {
     StartedAgain second({});
     second.Start();
-    second.broker.engine.policies().Set(1, "other", "group", "line");
+    second.broker.engine.SetPolicy(1, "other", "group", "line");
     beanstalk::Client client(second.broker);
     const std::string body(300, 'x');
     client.Say("put 0 0 10 300\r\n" + body + "\r\n");

@@ -22,7 +22,7 @@ class KeyedBodies : public BodiesTest {
   KeyedBodies() { Set("default", "unique", "body"); }
 
   void Set(std::string_view tube, std::string_view key, std::string_view value) {
-    broker.engine.policies().Set(broker.clock.Now(), tube, key, value);
+    broker.engine.SetPolicy(broker.clock.Now(), tube, key, value);
   }
   static std::string Command(const std::string& body, const std::string& how = "0 0 10") {
     return "put " + how + " " + std::to_string(body.size()) + "\r\n" + body + "\r\n";

@@ -120,7 +120,7 @@ TEST_F(BodyReads, DamageOfAJobThatIsGoneBuriesNothing) {
 
 TEST_F(BodyReads, ADamagedJobWithoutAnotherDeadTubeIsBuriedWhereItIs) {
   for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"dead_tube", "default"}}) {
-    ASSERT_TRUE(broker.engine.policies().Set(Now(), "default", key, value).status.ok());
+    ASSERT_TRUE(broker.engine.SetPolicy(Now(), "default", key, value).status.ok());
   }
   Put();
   Tell(1, BodyRead::Result::kDamaged);

@@ -171,7 +171,7 @@ class TwoBrokers {
     journal_->Answer(cold_.engine.records());
     for (Both* both : {&cold_, &warm_}) {
       const auto set = [both](std::string_view tube, std::string_view key, std::string_view value) {
-        const PolicySet result = both->engine.policies().Set(both->clock.Now(), tube, key, value);
+        const PolicySet result = both->engine.SetPolicy(both->clock.Now(), tube, key, value);
         ASSERT_TRUE(result.status.ok()) << result.status.message();
       };
       set("b", "attempts", "3");
@@ -198,7 +198,7 @@ class TwoBrokers {
     if (script_.Below(100) == 0) {
       const std::string_view group = script_.Below(2) == 0 ? "line" : "none";
       for (Both* both : {&cold_, &warm_}) {
-        both->engine.policies().Set(both->clock.Now(), "a", "group", group);
+        both->engine.SetPolicy(both->clock.Now(), "a", "group", group);
       }
     } else if (script_.Below(40) == 0) {
       const Time by = static_cast<Time>(1 + script_.Below(12)) * kSecond;

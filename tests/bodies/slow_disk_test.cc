@@ -124,7 +124,7 @@ TEST_F(SlowDisk, ReservesInAdvanceTakeNoMemory) {
 }
 
 TEST_F(SlowDisk, APutThatIsComparedHoldsNoOther) {
-  broker_.engine.policies().Set(broker_.clock.Now(), "default", "unique", "body");
+  broker_.engine.SetPolicy(broker_.clock.Now(), "default", "unique", "body");
   PutCold(1);
   disk_.HoldReads();
   const std::string body = BodyOf(1);

@@ -181,7 +181,7 @@ TEST_F(AdminTest, ATubeWithBuriedJobsAloneIsListed) {
 TEST_F(AdminTest, TubesOfAnswersHaveNoSettingsAndNoWorkers) {
   EXPECT_EQ(Code::kInvalid, engine.CreateFunction("$reply/1").code);
   EXPECT_EQ(Code::kInvalid, engine.SetMaxQueue("$reply/1", {1, 1, 1}).code);
-  EXPECT_EQ(Code::kInvalid, engine.policies().Set(Now(), "$reply/1", "ttr", "9").status.code());
+  EXPECT_EQ(Code::kInvalid, engine.SetPolicy(Now(), "$reply/1", "ttr", "9").status.code());
   EXPECT_EQ(Code::kInvalid, Submit("$reply/1", {}).code);
   RecordingConsumer& worker = Worker({});
   EXPECT_EQ(Code::kInvalid, engine.Watch(Now(), worker, "$reply/1", /*able=*/true));

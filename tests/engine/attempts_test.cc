@@ -353,13 +353,13 @@ TEST_F(Attempts, TheTubesLimitsAreApplied) {
 }
 
 TEST_F(Attempts, WhatAnAdministratorSetsOutlivesARestart) {
-  EXPECT_TRUE(engine.policies().Set(Now(), "t", "attempts", "5").status.ok());
-  EXPECT_EQ(Code::kNotFound, engine.policies().Set(Now(), "t", "atempts", "5").status.code());
-  EXPECT_EQ(Code::kInvalid, engine.policies().Set(Now(), "t", "attempts", "x").status.code());
+  EXPECT_TRUE(engine.SetPolicy(Now(), "t", "attempts", "5").status.ok());
+  EXPECT_EQ(Code::kNotFound, engine.SetPolicy(Now(), "t", "atempts", "5").status.code());
+  EXPECT_EQ(Code::kInvalid, engine.SetPolicy(Now(), "t", "attempts", "x").status.code());
   Restarted after(journal, PolicyRules(), Now());
   ASSERT_NE(nullptr, after.engine.FindTube("t"));
   EXPECT_EQ(5u, after.engine.FindTube("t")->policy()->attempts);
-  EXPECT_TRUE(engine.policies().Set(Now(), "t", "attempts", std::nullopt).status.ok());
+  EXPECT_TRUE(engine.SetPolicy(Now(), "t", "attempts", std::nullopt).status.ok());
   EXPECT_EQ(nullptr, engine.FindTube("t"));
   Restarted later(journal, PolicyRules(), Now());
   EXPECT_EQ(nullptr, later.engine.FindTube("t"));

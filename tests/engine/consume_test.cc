@@ -252,13 +252,13 @@ TEST_F(ConsumeTest, UnableGivesBackWhatRunsOfThatFunction) {
 }
 
 TEST_F(ConsumeTest, UnableGivesBackASliceACall) {
-  const std::size_t jobs = 2 * Engine::kSlice + 1;
+  const std::size_t jobs = 2 * JobStore::kSlice + 1;
   for (std::size_t i = 0; i < jobs; ++i) Background("f");
   const JobId other = Background("g");
   RecordingConsumer& worker = Worker({"f", "g"});
   for (std::size_t i = 0; i <= jobs; ++i) Grab(worker);
   EXPECT_FALSE(engine.CantDo(Now(), worker, "f"));
-  EXPECT_EQ(Engine::kSlice + 1, At("f").ready());
+  EXPECT_EQ(JobStore::kSlice + 1, At("f").ready());
   EXPECT_TRUE(engine.CantDo(Now(), worker, "f"));
   EXPECT_EQ(jobs, At("f").ready());
   EXPECT_EQ("reserved", State(other));
@@ -276,17 +276,17 @@ TEST_F(ConsumeTest, UnableLooksForJobsOnlyIfSomebodyRunsSome) {
 
 TEST_F(ConsumeTest, AbilitiesAreResetASliceACall) {
   RecordingConsumer& worker = Worker({"f"});
-  for (std::size_t i = 0; i < 2 * Engine::kSlice; ++i) {
+  for (std::size_t i = 0; i < 2 * JobStore::kSlice; ++i) {
     Background("f");
     Grab(worker);
   }
-  for (std::size_t i = 1; i < Engine::kSlice; ++i) {
+  for (std::size_t i = 1; i < JobStore::kSlice; ++i) {
     engine.Watch(Now(), worker, std::to_string(i), true);
   }
   EXPECT_TRUE(!engine.ResetAbilities(Now(), worker) && worker.watched().empty());
-  EXPECT_EQ(2 * Engine::kSlice, worker.held());
+  EXPECT_EQ(2 * JobStore::kSlice, worker.held());
   EXPECT_FALSE(engine.ResetAbilities(Now(), worker));
-  EXPECT_EQ(Engine::kSlice, worker.held());
+  EXPECT_EQ(JobStore::kSlice, worker.held());
   EXPECT_TRUE(engine.ResetAbilities(Now(), worker));
   EXPECT_EQ(0u, worker.held());
 }

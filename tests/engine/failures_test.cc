@@ -59,7 +59,7 @@ TEST_F(FailuresTest, TheLatestComesFirst) {
 TEST_F(FailuresTest, ADeadJobHasFailedInAnyState) {
   Start();
   for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"dead_state", "ready"}}) {
-    ASSERT_EQ(engine.policies().Set(Now(), "f", key, value).status.code(), Code::kOk);
+    ASSERT_EQ(engine.SetPolicy(Now(), "f", key, value).status.code(), Code::kOk);
   }
   const JobId id = PutInto("f");
   RecordingConsumer& worker = Worker({"f"});
@@ -212,7 +212,7 @@ TEST_F(FailuresTest, OneWithAFarIdDividesAFullBlock) {
 TEST_F(FailuresTest, ADeadJobThatIsNotBuriedDoesNotGrowOldAsOne) {
   Start();
   for (const auto& [key, value] : {std::pair{"on_failure", "move"}, {"dead_state", "ready"}}) {
-    ASSERT_TRUE(engine.policies().Set(Now(), "f", key, value).status.ok());
+    ASSERT_TRUE(engine.SetPolicy(Now(), "f", key, value).status.ok());
   }
   const JobId id = PutInto("f");
   RecordingConsumer& worker = Worker({"f"});

@@ -188,7 +188,7 @@ TEST_F(GroupMovesTest, AJobThatCameIsNotShownBeforeItsComingIsDurable) {
 TEST_F(GroupMovesTest, ALineThatBeginsWhileAJobRunsIsClosedByIt) {
   SetPolicies({});
   const JobId next = PutOf("a");
-  for (std::size_t i = 0; i < 3 * Engine::kSlice; ++i) PutOf("a");
+  for (std::size_t i = 0; i < 3 * JobStore::kSlice; ++i) PutOf("a");
   const JobId runs = PutInto("t", {.priority = 0, .body = "a"});
   const JobId other = PutOf("b");
   EXPECT_EQ(Next(), runs);

@@ -28,7 +28,7 @@ class GroupsScaleTest : public ::testing::Test {
   // Each is a line of a body.
   void SetGroups(PolicyValues values = {}) {
     values.emplace("group", "line");
-    engine_.policies().SetRules(Now(), PolicyRules({{.match = "t*", .values = std::move(values)}}));
+    engine_.SetRules(Now(), PolicyRules({{.match = "t*", .values = std::move(values)}}));
     Tick();
   }
   JobId Put(std::string_view group) {

@@ -429,7 +429,7 @@ TEST_F(GroupsTest, AnEngineMayEndWithIdleOnes) {
   {
     KeptJournal kept;
     Engine other({}, kept);
-    other.policies().SetRules(
+    other.SetRules(
         1, PolicyRules({{.match = "t", .values = {{"group", "line"}, {"group_rate", "1/m"}}}}));
     RecordingConsumer taker;
     other.Join(taker);

@@ -435,7 +435,7 @@ TEST_F(RefusalTest, ALowDiskRefusesNewJobsAndNothingElse) {
 
 // Its copies would be stored.
 TEST_F(RefusalTest, ALowDiskRefusesAForegroundJobThatIsCopied) {
-  ASSERT_TRUE(engine.policies().Set(Now(), "f", "copy_to", "audit").status.ok());
+  ASSERT_TRUE(engine.SetPolicy(Now(), "f", "copy_to", "audit").status.ok());
   journal.SetDiskLow(true);
   RecordingObserver& client = Client();
   EXPECT_EQ(Code::kDiskLow, Submit("f", {}, &client).code);

@@ -239,7 +239,7 @@ TEST_F(Limits, OfATubeAreKnownBeforeItIsThere) {
   engine.SetLimits({.max_queue = {{"f", {1, 2, 3}}}});
   EXPECT_EQ(engine.ConfiguredMaxQueue("f"), (MaxQueue{1, 2, 3}));
   EXPECT_EQ(engine.ConfiguredMaxQueue("g"), MaxQueue{});
-  engine.policies().SetRules(Now(), PolicyRules({{.match = "*", .values = {{"max_jobs", "7"}}}}));
+  engine.SetRules(Now(), PolicyRules({{.match = "*", .values = {{"max_jobs", "7"}}}}));
   EXPECT_EQ(engine.ConfiguredMaxQueue("f"), (MaxQueue{1, 2, 3}));
   EXPECT_EQ(engine.ConfiguredMaxQueue("g"), (MaxQueue{7, 7, 7}));
   EXPECT_EQ(engine.FindTube("g"), nullptr);
@@ -250,19 +250,19 @@ TEST_F(Limits, OfATubeAreKnownBeforeItIsThere) {
 
 TEST_F(Limits, OfTheAdministrationStayWhenThePolicyChanges) {
   EXPECT_TRUE(engine.SetMaxQueue("f", {9, 9, 9}).ok());
-  engine.policies().SetRules(Now(), PolicyRules({{.match = "*", .values = {{"max_jobs", "1"}}}}));
+  engine.SetRules(Now(), PolicyRules({{.match = "*", .values = {{"max_jobs", "1"}}}}));
   EXPECT_EQ(At("f").settings.max_queue, (MaxQueue{9, 9, 9}));
   EXPECT_EQ(At("default").settings.max_queue, (MaxQueue{1, 1, 1}));
 }
 
 TEST_F(Limits, OfTubesHoldForPoliciesAndCopies) {
-  engine.policies().SetRules(Now(), PolicyRules({{.match = "t", .values = {{"copy_to", "x,y"}}}}));
+  engine.SetRules(Now(), PolicyRules({{.match = "t", .values = {{"copy_to", "x,y"}}}}));
   PutInto("x");
   RecordingConsumer& producer = Connect("t");
   engine.SetLimits({.tubes = engine.Stats().tubes});
   EXPECT_EQ(engine.Put(Now(), producer, MakeJob({})).code, Code::kTooManyTubes);
   EXPECT_EQ(engine.Stats().ready, 1U) << "neither the job nor a copy of it";
-  EXPECT_EQ(engine.policies().Set(Now(), "new", "ttr", "9").status.code(), Code::kTooManyTubes);
+  EXPECT_EQ(engine.SetPolicy(Now(), "new", "ttr", "9").status.code(), Code::kTooManyTubes);
   EXPECT_EQ(engine.FindTube("new"), nullptr);
   EXPECT_EQ(Refused(engine, Code::kTooManyTubes), 2U);
   engine.SetLimits({});

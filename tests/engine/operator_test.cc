@@ -127,7 +127,7 @@ TEST_F(OperatorTest, AMovedJobIsInOneTubeAfterARestart) {
 }
 
 TEST_F(OperatorTest, AJobThatWaitsForItsNextAttemptDoesSoElsewhere) {
-  engine.policies().Set(Now(), "a", "backoff", "9s");
+  engine.SetPolicy(Now(), "a", "backoff", "9s");
   RecordingConsumer& consumer = Connect("a");
   const JobId id = Put("a").id;
   Reserve(consumer);
@@ -179,7 +179,7 @@ TEST_F(OperatorTest, AReservedJobIsTakenBack) {
 }
 
 TEST_F(OperatorTest, AJobThatIsTakenBackLosesNoAttempt) {
-  engine.policies().SetRules(Now(), PolicyRules({{"t", {{"attempts", "1"}, {"backoff", "1h"}}}}));
+  engine.SetRules(Now(), PolicyRules({{"t", {{"attempts", "1"}, {"backoff", "1h"}}}}));
   RecordingConsumer& holder = Connect("t");
   const JobId id = Put("t").id;
   Reserve(holder);

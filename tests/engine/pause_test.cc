@@ -74,7 +74,7 @@ TEST_F(PauseTest, OfPausesThatAreOverTogetherTheMostUrgentJobsLeave) {
 
 // More than a slice of tubes: the rest is served by the next calls.
 TEST_F(PauseTest, ManyPausesThatAreOverTogetherAreServedInSlices) {
-  constexpr int kTubes = 2 * static_cast<int>(Engine::kSlice);
+  constexpr int kTubes = 2 * static_cast<int>(JobStore::kSlice);
   std::vector<RecordingConsumer*> waiting;
   for (int i = 0; i < kTubes; ++i) {
     const std::string tube = "t" + std::to_string(i);

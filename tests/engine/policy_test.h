@@ -15,9 +15,7 @@ class PolicyTest : public EngineTest {
  protected:
   using Entries = std::vector<PolicyEntry>;
 
-  void SetPolicies(Entries entries) {
-    engine.policies().SetRules(Now(), PolicyRules(std::move(entries)));
-  }
+  void SetPolicies(Entries entries) { engine.SetRules(Now(), PolicyRules(std::move(entries))); }
   void SetPolicy(PolicyValues values) {
     SetPolicies({{.match = "t", .values = std::move(values)}});
   }
@@ -42,7 +40,7 @@ class PolicyTest : public EngineTest {
 struct Restarted {
   explicit Restarted(const KeptJournal& before, const PolicyRules& rules, Time now)
       : journal(before.records()), engine({}, journal) {
-    engine.policies().SetRules(now, rules);
+    engine.SetRules(now, rules);
     Restart(journal, engine);
     while (engine.Tick(now) <= now) continue;
   }

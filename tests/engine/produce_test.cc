@@ -149,7 +149,7 @@ TEST_F(ProduceTest, FindUniqueLooksInEveryTube) {
 }
 
 TEST_F(ProduceTest, FindUniqueLooksAtASliceOfTubesACall) {
-  for (std::size_t i = 1; i < Engine::kSlice; ++i) Background(std::to_string(i));
+  for (std::size_t i = 1; i < JobStore::kSlice; ++i) Background(std::to_string(i));
   const JobId id = Submit("behind", {.unique = "k"}).id;
   std::uint64_t last = 0;
   EXPECT_EQ(nullptr, engine.FindUnique("k", last));
@@ -157,7 +157,7 @@ TEST_F(ProduceTest, FindUniqueLooksAtASliceOfTubesACall) {
   EXPECT_EQ(id, engine.FindUnique("k", last)->id());
   const std::uint64_t before = engine.effort();
   EXPECT_EQ(nullptr, FindUnique(engine, "no such key"));
-  EXPECT_EQ(Engine::kSlice + 1, engine.effort() - before);
+  EXPECT_EQ(JobStore::kSlice + 1, engine.effort() - before);
 }
 
 TEST_F(ProduceTest, ABuriedJobIsFinishedForItsKey) {

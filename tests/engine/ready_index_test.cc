@@ -82,9 +82,9 @@ TEST_F(ReadyIndexTest, SeesATubeThatLostItsGroupsBeforeTheyWereRead) {
   Fill();
   EXPECT_EQ(JobId{kTubes}, Take());
   const std::string tube = std::to_string(kTubes - 2);
-  engine.policies().SetRules(Now(), PolicyRules({{.match = tube, .values = {{"group", "line"}}}}));
+  engine.SetRules(Now(), PolicyRules({{.match = tube, .values = {{"group", "line"}}}}));
   EXPECT_EQ(JobId{kTubes - 2}, Take());
-  engine.policies().SetRules(Now(), PolicyRules());
+  engine.SetRules(Now(), PolicyRules());
   EXPECT_EQ(JobId{kTubes - 1}, Take());
 }
 

@@ -336,7 +336,7 @@ TEST_F(ReplayTest, AnyRecordsThatTheCodecTakesLeaveASoundEngine) {
     taken += records.size();
     KeptJournal kept(std::move(records));
     Engine restarted({}, kept);
-    if (round % 2 == 1) restarted.policies().SetRules(Now(), rules);
+    if (round % 2 == 1) restarted.SetRules(Now(), rules);
     Restart(kept, restarted, any.Happens(2) ? Now() : Now() - 3600 * kSecond);
     ASSERT_EQ("", restarted.CheckInvariants({})) << round;
     for (int i = 0; i < 4 && restarted.Tick(Now()) <= Now(); ++i) {
@@ -377,7 +377,7 @@ TEST_F(ReplayTest, OnlySettingsThatDifferAreCarriedForward) {
   engine.Pause(Now(), "paused", 100);
   engine.Pause(Now(), "resumed", 100);
   engine.Pause(Now(), "resumed", 0);
-  EXPECT_TRUE(engine.policies().Set(Now(), "set", "ttr", "9").status.ok());
+  EXPECT_TRUE(engine.SetPolicy(Now(), "set", "ttr", "9").status.ok());
   std::vector<std::string> carried;
   engine.records().CaptureSettings([&](const Record& record) {
     if (record.kind == Record::Kind::kTube) carried.emplace_back(record.tube);

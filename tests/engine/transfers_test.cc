@@ -532,7 +532,7 @@ TEST_F(TransfersTest, AHeldRecordReplacesTheLiveJobOfItsId) {
 // As an import brings it that renames the dead tube.
 TEST_F(TransfersTest, AJobInTheTubeThatItCameFromIsNotDead) {
   for (const char* const groups : {"none", "line"}) {
-    EXPECT_TRUE(engine.policies().Set(Now(), "in", "group", groups).status.ok());
+    EXPECT_TRUE(engine.SetPolicy(Now(), "in", "group", groups).status.ok());
     Record job = JobOf("in");
     job.state = Record::State::kBuried;
     job.failure.cause = Record::Cause::kFailed;

@@ -73,7 +73,7 @@ TEST_F(ToolTest, AnyJobsLeaveASoundEngineAndTheSameAfterARestart) {
                                        {"backoff", "2s"},
                                        {"on_failure", "move"},
                                        {"dead_tube", "t"}}}});
-  engine.policies().SetRules(Now(), rules);
+  engine.SetRules(Now(), rules);
   transfers().Use();
   AnyRecords any(Now());
   RecordingConsumer& taker = Connect("t");
@@ -104,7 +104,7 @@ TEST_F(ToolTest, AnyJobsLeaveASoundEngineAndTheSameAfterARestart) {
     ASSERT_FALSE(HasFailure()) << step;
     KeptJournal copy(journal.records());
     Engine again({}, copy);
-    again.policies().SetRules(Now(), rules);
+    again.SetRules(Now(), rules);
     Restart(copy, again);
     ASSERT_EQ("", again.CheckInvariants({})) << step;
     while (again.Tick(Now()) <= Now()) continue;

@@ -87,8 +87,8 @@ TEST_F(TubePoliciesTest, ATubeThatIsReachedLateServesWhoWaits) {
 
 TEST_F(TubePoliciesTest, PoliciesThatNoTubeHasGo) {
   for (int i = 0; i < 10'000; ++i) {
-    ASSERT_TRUE(engine.policies().Set(Now(), "t", "jitter", std::to_string(i % 101)).status.ok());
-    ASSERT_TRUE(engine.policies().Set(Now(), "t", "attempts", std::to_string(i + 1)).status.ok());
+    ASSERT_TRUE(engine.SetPolicy(Now(), "t", "jitter", std::to_string(i % 101)).status.ok());
+    ASSERT_TRUE(engine.SetPolicy(Now(), "t", "attempts", std::to_string(i + 1)).status.ok());
   }
   EXPECT_EQ(10'000u, At("t").policy()->attempts);
   EXPECT_LT(engine.policies().policies(), 200u);
@@ -96,7 +96,7 @@ TEST_F(TubePoliciesTest, PoliciesThatNoTubeHasGo) {
 
 TEST_F(TubePoliciesTest, ALargestJobIsKnownBeforeItsTubeIsThere) {
   EXPECT_EQ(0u, engine.policies().MaxJobSize("t"));
-  EXPECT_TRUE(engine.policies().Set(Now(), "set", "max_job_size", "200").status.ok());
+  EXPECT_TRUE(engine.SetPolicy(Now(), "set", "max_job_size", "200").status.ok());
   EXPECT_EQ(200u, engine.policies().MaxJobSize("set"));
   EXPECT_EQ(0u, engine.policies().MaxJobSize("t")) << "there are no rules";
   SetPolicy({{"max_job_size", "300"}});
@@ -108,13 +108,13 @@ TEST_F(TubePoliciesTest, ALargestJobIsKnownBeforeItsTubeIsThere) {
 }
 
 TEST_F(TubePoliciesTest, TakingBackWhatWasNeverSetMakesNoTube) {
-  EXPECT_TRUE(engine.policies().Set(Now(), "t", "ttr", std::nullopt).status.ok());
-  EXPECT_TRUE(engine.policies().Set(Now(), "t", "", std::nullopt).status.ok());
+  EXPECT_TRUE(engine.SetPolicy(Now(), "t", "ttr", std::nullopt).status.ok());
+  EXPECT_TRUE(engine.SetPolicy(Now(), "t", "", std::nullopt).status.ok());
   EXPECT_EQ(nullptr, engine.FindTube("t"));
   EXPECT_EQ(0u, journal.last());
   PutInto("t");
-  EXPECT_TRUE(engine.policies().Set(Now(), "t", "ttr", "9").status.ok());
-  EXPECT_TRUE(engine.policies().Set(Now(), "t", "", std::nullopt).status.ok());
+  EXPECT_TRUE(engine.SetPolicy(Now(), "t", "ttr", "9").status.ok());
+  EXPECT_TRUE(engine.SetPolicy(Now(), "t", "", std::nullopt).status.ok());
   EXPECT_TRUE(At("t").policy_state().set.empty());
 }
 

@@ -154,14 +154,14 @@ TEST_F(WaitTest, TheTakeOfOneJobLeavesTheRestForTheNext) {
 }
 
 TEST_F(WaitTest, ManyAreServedInSlices) {
-  const std::size_t many = 2 * Engine::kSlice + 1;
+  const std::size_t many = 2 * JobStore::kSlice + 1;
   RecordingConsumer& producer = Connect("a");
   Put(producer);
   engine.Pause(Now(), "a", 1);
   for (std::size_t i = 1; i < many; ++i) Put(producer);
   for (std::size_t i = 0; i < many; ++i) Waiting({"a"});
   engine.Pause(Now(), "a", 0);
-  EXPECT_EQ(Engine::kSlice + 1, At("a").ready());
+  EXPECT_EQ(JobStore::kSlice + 1, At("a").ready());
   EXPECT_EQ(Now(), engine.Tick(Now()));
   EXPECT_EQ(1u, At("a").ready());
   engine.Tick(Now());

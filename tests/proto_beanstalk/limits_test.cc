@@ -69,8 +69,7 @@ TEST_F(Limits, OfATube) {
 TEST_F(Limits, OfATubeCountBesideThatOfTheBroker) {
   const std::string put = "put 0 0 60 4\r\nabcd\r\n";
   const auto set = [this](std::string_view key, std::string_view value) {
-    EXPECT_TRUE(
-        broker_.engine.policies().Set(broker_.clock.Now(), "default", key, value).status.ok());
+    EXPECT_TRUE(broker_.engine.SetPolicy(broker_.clock.Now(), "default", key, value).status.ok());
   };
   set("attempts", "3");
   EXPECT_EQ(a_.Say(put), "INSERTED 1\r\n");

@@ -277,7 +277,7 @@ TEST_F(ClientTest, StatusByUniqueCountsClients) {
 
 TEST_F(ClientTest, StatusByUniqueLooksThroughManyFunctionsInSlices) {
   std::string submits;
-  for (std::size_t i = 0; i < 3 * Engine::kSlice; ++i) {
+  for (std::size_t i = 0; i < 3 * JobStore::kSlice; ++i) {
     submits += Req(PacketType::kSubmitJobBg, {std::to_string(i), "", ""});
   }
   client.Say(submits);

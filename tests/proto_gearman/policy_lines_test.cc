@@ -50,8 +50,8 @@ class PolicyLines : public testing::Test {
 };
 
 TEST_F(PolicyLines, ShowWhereAValueComesFrom) {
-  world.engine.policies().SetRules(
-      world.clock.Now(), PolicyRules({{.match = "mail*", .values = {{"attempts", "5"}}}}));
+  world.engine.SetRules(world.clock.Now(),
+                        PolicyRules({{.match = "mail*", .values = {{"attempts", "5"}}}}));
   EXPECT_EQ(Shown("mail", "attempts"), "attempts\t5\tmail*");
   EXPECT_EQ(Shown("mail", "backoff"), "backoff\t0\tdefault");
   EXPECT_EQ(Ask("policy mail attempts 7\r\n"), kDone);

@@ -20,7 +20,7 @@ std::string Assign(std::uint64_t id, std::string_view function = "f", std::strin
 
 TEST_F(WorkerTest, GivesUpManyAbilitiesInSlices) {
   std::string abilities;
-  for (std::size_t i = 0; i < 2 * Engine::kSlice; ++i) {
+  for (std::size_t i = 0; i < 2 * JobStore::kSlice; ++i) {
     abilities += Req(PacketType::kCanDo, {std::to_string(i)});
   }
   worker.Say(abilities);
@@ -31,14 +31,14 @@ TEST_F(WorkerTest, GivesUpManyAbilitiesInSlices) {
 }
 
 TEST_F(WorkerTest, GivesUpManyJobsInSlices) {
-  for (std::size_t i = 0; i < 2 * Engine::kSlice; ++i) {
+  for (std::size_t i = 0; i < 2 * JobStore::kSlice; ++i) {
     Submit();
     worker.Say(kGrab);
   }
   const int before = worker.yields();
   worker.Say(Req(PacketType::kCantDo, {"f"}));
   EXPECT_EQ(worker.yields() - before, 1);
-  EXPECT_EQ(world.engine.FindTube("f")->ready(), 2 * Engine::kSlice);
+  EXPECT_EQ(world.engine.FindTube("f")->ready(), 2 * JobStore::kSlice);
 }
 
 TEST_F(WorkerTest, EveryKindOfGrab) {

@@ -146,7 +146,7 @@ Broker::Broker(const FakeClock& clock, std::unique_ptr<Journal> journal, const O
       transfer_(engine_),
       protocols_{&beanstalk_, &gearman_, &transfer_} {
   engine_.SetLimits(options.limits);
-  engine_.policies().SetRules(clock.Now(), options.rules);
+  engine_.SetRules(clock.Now(), options.rules);
   GS_CHECK(engine_.schedules().Set(clock.Now(), options.schedules, "UTC").ok());
   journal_->SetOnStuck([this](bool for_good) {
     if (for_good) engine_.DropUndurable();

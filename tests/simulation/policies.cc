@@ -176,7 +176,7 @@ void World::SetDraining(bool draining) {
 bool World::AdoptPolicies(Broker& broker) {
   if (broker.policies_version == policies_version_) return false;
   broker.policies_version = policies_version_;
-  broker.engine().policies().SetRules(broker.Now(), Policies());
+  broker.engine().SetRules(broker.Now(), Policies());
   const Status set = broker.engine().schedules().Set(broker.Now(), schedules_, "UTC");
   if (!set.ok()) ledger_.Fail(set.message());
   return true;
