@@ -365,9 +365,7 @@ void JobStore::SetLimits(EngineLimits to) {
   }
 }
 
-bool JobStore::MemoryFull() const {
-  if (memory_short) return true;
-  if (limits.memory == 0) return false;
+bool JobStore::ExceedsMemory() const {
   // A body that may leave is no reason.
   const std::size_t stays = JobMemory() - bodies.movable_bytes();
   return stays + TableMemory() + memory_beside > limits.memory;

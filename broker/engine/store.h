@@ -120,7 +120,7 @@ class JobStore {
   // O(tubes).
   void SetLimits(EngineLimits limits);
   // No job is taken.
-  bool MemoryFull() const;
+  bool MemoryFull() const { return memory_short || (limits.memory > 0 && ExceedsMemory()); }
   // Tubes, watches and waiters have used up their share of the memory. Only the few that an
   // ordinary client needs are still made.
   bool TablesFull() const {
@@ -188,6 +188,7 @@ class JobStore {
   Records records{*this};
 
  private:
+  bool ExceedsMemory() const;
   // A job has its key while it is unfinished. JobExtra::key_free: not even then.
   static bool OwnsKey(const Job& job) { return UniqueIndex::HasKey(job) && !job.extra().key_free; }
   void CountQueued(const Job& job, int change) {
