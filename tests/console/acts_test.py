@@ -2,9 +2,13 @@
 """What users do in the console, by mouse and by keyboard alone: acts_test.py BROKER."""
 
 import re
+import signal
+import time
 
 from browser import key
 from case import ConsoleTest, main
+
+JOB_ASKED = 5  # seconds between two questions of a job's page
 
 
 class Acts(ConsoleTest):
@@ -161,6 +165,16 @@ class Acts(ConsoleTest):
         self.browser.click("confirm-ok")
         self.browser.on("tubes")
         self.assertEqual(self.served.count("moved", "buried"), 0)
+
+    def test_a_job_that_is_being_deleted_is_not_asked_for(self) -> None:
+        self.buried("slow", "{}")
+        self.browser.click("job-delete")
+        self.browser.says("dialog-text", "slow")
+        self.served.broker.signal(signal.SIGSTOP)
+        self.browser.click("confirm-ok")
+        time.sleep(JOB_ASKED + 1)
+        self.served.broker.signal(signal.SIGCONT)
+        self.browser.on("tubes")
 
     def test_pause_and_resume(self) -> None:
         self.served.put("rest", "body")

@@ -74,15 +74,18 @@ export async function loadPaths() {
 }
 
 // GET of a path, asked again after a lost connection and, while live, every `every` seconds.
-// Keeps the last data while it asks. A null path asks nothing.
+// Keeps the last data while it asks. A null path asks nothing. After `rest` nothing is asked until
+// the next `reload`: for who deletes what is asked for.
 export function useAsk(path, { every = 0 } = {}) {
   const [state, set] = useState({ path: null, data: null, problem: null });
   const running = useRef(null);
+  const resting = useRef(false);
   const again = useStore(opened);
   const moves = useStore(live).state === "live";
 
   const reload = useCallback(async () => {
     if (path === null) return;
+    resting.current = false;
     running.current?.abort();
     const mine = (running.current = new AbortController());
     try {
@@ -92,6 +95,10 @@ export function useAsk(path, { every = 0 } = {}) {
       if (!mine.signal.aborted) set((old) => ({ path, data: old.path === path ? old.data : null, problem }));
     }
   }, [path]);
+  const rest = useCallback(() => {
+    resting.current = true;
+    running.current?.abort();
+  }, []);
 
   useEffect(() => {
     reload();
@@ -100,10 +107,10 @@ export function useAsk(path, { every = 0 } = {}) {
   const gone = state.problem?.status === 404;  // it does not come back by itself
   useEffect(() => {
     if (!every || !moves || gone) return undefined;
-    const timer = setInterval(reload, every * 1000);
+    const timer = setInterval(() => resting.current || reload(), every * 1000);
     return () => clearInterval(timer);
   }, [every, moves, gone, reload]);
 
   const fresh = state.path === path;
-  return { data: fresh ? state.data : null, problem: fresh ? state.problem : null, reload };
+  return { data: fresh ? state.data : null, problem: fresh ? state.problem : null, reload, rest };
 }

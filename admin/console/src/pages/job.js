@@ -19,14 +19,19 @@ function post(job, verb, body, text, done) {
   return act(() => ask("POST", `jobs/${job.id}/${verb}`, { body }), text).then((ok) => ok && done() || ok);
 }
 
-function askDelete(job) {
+function askDelete(job, asked) {
   const held = job.state === "reserved";
   openDialog(Confirm, { title: S.jobDeleteTitle(job.id), ok: S.jobDeleteOk,
     text: S.jobDeleteText(S.states[job.state], job.tube, bytes(job.size_bytes), held && S.client(job.holder ?? {})),
-    run: () => act(() => ask("DELETE", `jobs/${job.id}${held ? "?force=true" : ""}`), () => {
-      go("#/tubes");  // its tube may have gone with it
-      return S.jobDeleted(job.id);
-    }) });
+    run: async () => {
+      asked.rest();
+      const ok = await act(() => ask("DELETE", `jobs/${job.id}${held ? "?force=true" : ""}`), () => {
+        go("#/tubes");  // its tube may have gone with it
+        return S.jobDeleted(job.id);
+      });
+      if (!ok) asked.reload();
+      return ok;
+    } });
 }
 
 // Taking a job from who holds it asks first; all else of these can be undone.
@@ -48,7 +53,8 @@ async function putAgain(job) {
   else openDialog(Put, { tube: { name: job.tube, ref: job.tube_ref }, again: { body, priority: job.priority, ttr_seconds: job.ttr_seconds } });
 }
 
-function Acts({ job, done }) {
+function Acts({ job, asked }) {
+  const done = asked.reload;
   const held = job.state === "reserved";
   const button = (testid, icon, text, run, style = "") => html`<button type="button" class=${`btn ${style}`} data-testid=${testid} onClick=${run}>
     ${icon && html`<${Icon} name=${icon} />`}${text}</button>`;
@@ -61,7 +67,7 @@ function Acts({ job, done }) {
     ${can("job.put") && hasBodies() && button("job-again", null, S.jobAgain, () => putAgain(job))}
     ${can("job.copy") && button("job-copy", null, S.jobCopy, () => openDialog(CopyJob, { job }))}
     ${can("job.move") && !held && button("job-move", null, S.jobMove, () => openDialog(MoveJob, { job, done }))}
-    ${can("job.delete") && button("job-delete", null, S.jobDelete, () => askDelete(job), "bad")}`;
+    ${can("job.delete") && button("job-delete", null, S.jobDelete, () => askDelete(job, asked), "bad")}`;
 }
 
 function Holder({ job }) {
@@ -94,7 +100,8 @@ function Past({ job }) {
 }
 
 export function Job({ param }) {
-  const { data: job, problem, reload } = useAsk(`jobs/${param}`, { every: EVERY });
+  const asked = useAsk(`jobs/${param}`, { every: EVERY });
+  const { data: job, problem, reload } = asked;
   const bodies = hasBodies();
   useEffect(() => {
     if (problem?.status === 404) document.querySelector("main")?.focus();
@@ -105,7 +112,7 @@ export function Job({ param }) {
     return html`<${Page} ...${frame}>${problem ? html`<${Trouble} problem=${problem.status === 404 ? { detail: S.jobGone(param) } : problem} reload=${reload} />` : html`<${Loading} />`}<//>`;
   }
   return html`<${Page} ...${frame}><div class="head"><h1>${S.jobJob} <span class="mono" data-testid="job-id">${job.id}</span></h1>
-      <${State} state=${job.state} data-testid="job-state" /><span class="grow"></span><${Acts} job=${job} done=${reload} /></div>
+      <${State} state=${job.state} data-testid="job-state" /><span class="grow"></span><${Acts} job=${job} asked=${asked} /></div>
     <div class="wide"><${Body} job=${job} raw=${new URL(`jobs/${job.id}/body`, apiRoot).href} />
       <div class="stack"><${Holder} job=${job} /><${Facts} job=${job} /><${Past} job=${job} /></div></div><//>`;
 }
