@@ -5,7 +5,6 @@
 
 #include "broker/base/check.h"
 #include "broker/engine/bad_ends.h"
-#include "broker/engine/store.h"
 
 namespace gearstalk {
 namespace {
@@ -178,11 +177,9 @@ void Dispatch::EndDue(Time now, Consumer& consumer, int& steps) {
   Arm(consumer);
 }
 
-void Dispatch::EndPauses(Time now) {
-  if (store_.pauses.next() <= now) ServeTogether(now, store_.pauses.TakeDue(now));
-}
+void Dispatch::EndDuePauses(Time now) { ServeTogether(now, store_.pauses.TakeDue(now)); }
 
-void Dispatch::ServeFreed(Time now) {
+void Dispatch::ServeAllFreed(Time now) {
   while (store_.pace.has_freed()) Serve(now, store_.pace.TakeFreed(now));
 }
 

@@ -6,13 +6,13 @@
 #include "broker/base/clock.h"
 #include "broker/engine/consumer.h"
 #include "broker/engine/outcome.h"
+#include "broker/engine/store.h"
 #include "broker/engine/tube.h"
 #include "broker/engine/waiting_line.h"
 
 namespace gearstalk {
 
 class BadEnds;
-class JobStore;
 
 // Ready jobs meet waiting consumers. Part of the engine.
 //
@@ -70,9 +70,13 @@ class Dispatch {
   // slice does not reach are due at once.
   void ServeTogether(Time now, std::vector<Tube*> tubes);
   // First come, first served: those who waited get what a verb just made possible.
-  void ServeFreed(Time now);
+  void ServeFreed(Time now) {
+    if (store_.pace.has_freed()) ServeAllFreed(now);
+  }
   // Pauses that are over, whose waiters are served first.
-  void EndPauses(Time now);
+  void EndPauses(Time now) {
+    if (store_.pauses.next() <= now) EndDuePauses(now);
+  }
 
   // Ends the consumer's promise. The tube, which has to be served then; nullptr: there was none.
   Tube* TakePromise(Consumer& consumer);
@@ -98,6 +102,8 @@ class Dispatch {
   void Arm(Consumer& consumer);
   // At most so many jobs or wakeups; false: it gave none.
   bool ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t most);
+  void ServeAllFreed(Time now);
+  void EndDuePauses(Time now);
   void ServeSoon(Time now, const WatchList& watched);
   void EndWaitForJob(Time now, Consumer& consumer);
   void Wake(Time now, Consumer& sleeper, Tube& tube);

@@ -225,12 +225,6 @@ void JobStore::Erase(Job& job) {
   ReleaseTube(tube);
 }
 
-void JobStore::Queue(Job& job) {
-  Tube& tube = job.tube();
-  tube.ready_.Push(&job);
-  if (tube.ready_.front() == &job) ready.NoteFront(tube);
-}
-
 void JobStore::PlaceBuried(Job& job, Job& next) {
   job.tube().buried_.Remove(&job);
   job.tube().buried_.Insert(&job, &next);
@@ -257,13 +251,6 @@ Lsn JobStore::AppendEnd(const Job& job, Finish::Kind kind) {
   const Lsn lsn = remembers ? seen.Remember(job, Later(job.created, policy->unique_for))
                             : Append(job, Record::Kind::kDelete);
   grouping.HoldLine(job, lsn);
-  return lsn;
-}
-
-Lsn JobStore::Finished(Job& job, Finish::Kind kind, const ReportData& data) {
-  const Lsn lsn = AppendEnd(job, kind);
-  waiters.Tell(job, kind, data, lsn);
-  Erase(job);
   return lsn;
 }
 
@@ -294,8 +281,7 @@ Tube& JobStore::TubeNamed(std::string_view name) {
   return found == nullptr ? MakeTube(name) : *found;
 }
 
-Tube* JobStore::TubeForUse(std::string_view name) {
-  if (Tube* const found = tubes.Find(name)) return found;
+Tube* JobStore::NewTube(std::string_view name) {
   if (limits.tubes > 0 && tubes.size() >= limits.tubes) return nullptr;
   if (TablesFull()) return nullptr;
   return &MakeTube(name);

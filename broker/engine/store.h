@@ -63,7 +63,11 @@ class JobStore {
   // Moves a buried job before another one of its tube.
   static void PlaceBuried(Job& job, Job& next);
   // A ready job comes into the queue of a tube without groups, or leaves it.
-  void Queue(Job& job);
+  void Queue(Job& job) {
+    Tube& tube = job.tube();
+    tube.ready_.Push(&job);
+    if (tube.ready_.front() == &job) ready.NoteFront(tube);
+  }
   static void Unqueue(Job& job) { job.tube().ready_.Remove(&job); }
   // From now on a record is kept of it, or none any more.
   void SetDurable(Job& job, bool durable);
@@ -89,7 +93,12 @@ class JobStore {
     return persistent && job.durable ? records.Append(job, kind, beside) : 0;
   }
   // The job ends: its record, a word to those who wait for it, and it is gone.
-  Lsn Finished(Job& job, Finish::Kind kind, const ReportData& data);
+  Lsn Finished(Job& job, Finish::Kind kind, const ReportData& data) {
+    const Lsn lsn = AppendEnd(job, kind);
+    waiters.Tell(job, kind, data, lsn);
+    Erase(job);
+    return lsn;
+  }
   // What has to be durable before anybody may hear of the job.
   Lsn VisibleFrom(const Job& job) const {
     return job.durable ? records.PutLsn(job.id_) : ids.lsn();
@@ -102,7 +111,10 @@ class JobStore {
   // Whatever the limits.
   Tube& TubeNamed(std::string_view name);
   // nullptr: the limit of tubes is reached.
-  Tube* TubeForUse(std::string_view name);
+  Tube* TubeForUse(std::string_view name) {
+    Tube* const found = tubes.Find(name);
+    return found != nullptr ? found : NewTube(name);
+  }
   // Somebody has left the tube, or a job has: it goes if it was the last.
   void ReleaseTube(Tube& tube) {
     if (tube.using_count == 0 && tube.watching == 0) EraseIfEmpty(tube);
@@ -198,6 +210,7 @@ class JobStore {
   void EnterRest(Job& job);
   void LeaveRest(Job& job);
   Lsn AppendEnd(const Job& job, Finish::Kind kind);
+  Tube* NewTube(std::string_view name);
   Tube& MakeTube(std::string_view name);
   void EraseIfEmpty(Tube& tube);
 };
