@@ -22,38 +22,35 @@ constexpr Time kPageLimit = 60 * kSecond;  // a page may have megabytes
 constexpr Time kStatusPause = 10 * kSecond;
 constexpr std::int64_t kTrimKeys = 500;
 
-StoreResult Unreadable(const Status& why) { return {StoreAnswer::kFailed, why}; }
-
 }  // namespace
 
 EtcdStore::EtcdStore(EtcdOptions options, const EtcdSecrets& secrets, std::function<Time()> boot)
     : options_(std::move(options)), boot_(boot), caller_(options_, secrets, std::move(boot)) {}
 
-EtcdStore::~EtcdStore() = default;
-
 // Beats, acquires, releases and reads.
-CallPlan EtcdStore::QuickPlan(const char* method) const {
-  return {.method = method,
-          .lane = Lane::kBeats,
-          .hedge = QuickHedge(options_.lease),
-          .limit = options_.lease};
+CallPlan EtcdStore::QuickPlan(const char* method, Lane lane) const {
+  return {
+      .method = method, .lane = lane, .hedge = QuickHedge(options_.lease), .limit = options_.lease};
 }
 
-void EtcdStore::Transact(const CallPlan& plan, const TxnRequest& txn, OnTxn done) {
-  caller_.Call(plan, txn.SerializeAsString(), [done = std::move(done)](const CallAnswer& answer) {
-    TxnResponse response;
-    if (!answer.result.done()) return done(answer.result, response, answer);
-    const bool parsed = response.ParseFromString(answer.bytes);
-    done(parsed ? StoreResult{} : Unreadable({Code::kCorrupt, "etcd sent an unreadable answer"}),
-         response, answer);
-  });
+// Of an answer that is not done, the response is empty.
+template <typename Response, typename Request>
+void EtcdStore::Ask(const CallPlan& plan, const Request& request, OnResponse<Response> done) {
+  caller_.Call(
+      plan, request.SerializeAsString(), [done = std::move(done)](const CallAnswer& answer) {
+        Response response;
+        if (!answer.result.done()) return done(answer.result, response, answer);
+        if (response.ParseFromString(answer.bytes)) return done({}, response, answer);
+        response.Clear();
+        done(FailedWith({Code::kCorrupt, "etcd sent an unreadable answer"}), response, answer);
+      });
 }
 
 // Asks every endpoint once, so that endpoints of two clusters are detected before anything is done.
 void EtcdStore::Open(Done done) {
   AskStatus([this, done = std::move(done)] {
     const std::string& foreign = caller_.foreign();
-    if (!foreign.empty()) return done({StoreAnswer::kFailed, {Code::kInvalid, foreign}});
+    if (!foreign.empty()) return done(FailedWith({Code::kInvalid, foreign}));
     done({});
   });
 }
@@ -90,18 +87,18 @@ Time EtcdStore::Tick(Time now) {
   return std::min(caller_.Tick(now), ask_status_);
 }
 
-void EtcdStore::Look(std::function<void(StoreResult, const LogView&)> done) {
+void EtcdStore::Look(LookDone done) {
   TxnRequest txn;
   for (const char* name : {"leader", "beat", "tail", "meta", "standby"}) ThenGet(txn, Key(name));
-  Transact(QuickPlan(kTxn), txn,
-           [this, done = std::move(done)](const StoreResult& result, const TxnResponse& response,
-                                          const CallAnswer&) {
-             LogView view;
-             if (!result.done()) return done(result, view);
-             const Status read = ReadView(response, options_.prefix, view);
-             if (view.meta_at != 0) caller_.Settle();
-             done(read.ok() ? StoreResult{} : Unreadable(read), view);
-           });
+  Ask<TxnResponse>(QuickPlan(kTxn), txn,
+                   [this, done = std::move(done)](const StoreResult& result,
+                                                  const TxnResponse& response, const CallAnswer&) {
+                     LogView view;
+                     if (!result.done()) return done(result, view);
+                     const Status read = ReadView(response, options_.prefix, view);
+                     if (view.meta_at != 0) caller_.Settle();
+                     done(read.ok() ? StoreResult{} : FailedWith(read), view);
+                   });
 }
 
 void EtcdStore::Found(const ShardMeta& meta, Done done) {
@@ -118,21 +115,21 @@ void EtcdStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
 void EtcdStore::Announce(const Reign& standby) {
   TxnRequest txn;
   ThenPut(txn, Key("standby"), StandbyJson(standby));
-  Transact(QuickPlan(kTxn), txn, [](const StoreResult&, const TxnResponse&, const CallAnswer&) {});
+  Ask<TxnResponse>(QuickPlan(kTxn), txn,
+                   [](const StoreResult&, const TxnResponse&, const CallAnswer&) {});
 }
 
 void EtcdStore::WriteMeta(TxnRequest txn, Revision seen, const ShardMeta& meta, Done done) {
   RequireMod(txn, Key("meta"), seen);
   ThenPut(txn, Key("meta"), ToJson(meta));
-  Transact(QuickPlan(kTxn), txn,
-           [done = std::move(done)](const StoreResult& result, const TxnResponse& response,
-                                    const CallAnswer&) {
-             done(result.done() && !response.succeeded() ? Fenced() : result);
-           });
+  Ask<TxnResponse>(QuickPlan(kTxn), txn,
+                   [done = std::move(done)](const StoreResult& result, const TxnResponse& response,
+                                            const CallAnswer&) {
+                     done(result.done() && !response.succeeded() ? Fenced() : result);
+                   });
 }
 
-void EtcdStore::Acquire(const LogView& seen, const Reign& reign,
-                        std::function<void(StoreResult, const Acquired&)> done) {
+void EtcdStore::Acquire(const LogView& seen, const Reign& reign, AcquireDone done) {
   TxnRequest txn;
   RequireMod(txn, Key("leader"), seen.leader_at);
   const bool silent = seen.leader_at != 0 && !seen.leader.vacant;
@@ -142,26 +139,27 @@ void EtcdStore::Acquire(const LogView& seen, const Reign& reign,
   ThenGet(txn, Key("tail"));
   ElseGet(txn, Key("leader"));
   ElseGet(txn, Key("tail"));
-  Transact(QuickPlan(kTxn), txn,
-           [this, reign, done = std::move(done)](
-               const StoreResult& result, const TxnResponse& response, const CallAnswer& answer) {
-             Acquired acquired;
-             if (!result.done()) return done(result, acquired);
-             LogView view;
-             const Status read = ReadView(response, options_.prefix, view);
-             if (!read.ok()) return done(Unreadable(read), acquired);
-             const bool mine = IsSameReign(view.leader, reign);
-             if (!response.succeeded() && !mine) return done(Fenced(), acquired);
-             acquired.fence = response.succeeded() ? view.at : view.leader_at;
-             acquired.last = view.last;
-             acquired.oldest = view.oldest;
-             acquired.sent = answer.first_sent;
-             acquired.at = acquired.fence;
-             tail_at_ = view.tail_at;
-             beats_ = 0;
-             caller_.endpoints().PutFirst(answer.endpoint);
-             done({}, acquired);
-           });
+  Ask<TxnResponse>(
+      QuickPlan(kTxn), txn,
+      [this, reign, done = std::move(done)](const StoreResult& result, const TxnResponse& response,
+                                            const CallAnswer& answer) {
+        Acquired acquired;
+        if (!result.done()) return done(result, acquired);
+        LogView view;
+        const Status read = ReadView(response, options_.prefix, view);
+        if (!read.ok()) return done(FailedWith(read), acquired);
+        const bool mine = IsSameReign(view.leader, reign);
+        if (!response.succeeded() && !mine) return done(Fenced(), acquired);
+        acquired.fence = response.succeeded() ? view.at : view.leader_at;
+        acquired.last = view.last;
+        acquired.oldest = view.oldest;
+        acquired.sent = answer.first_sent;
+        acquired.at = acquired.fence;
+        tail_at_ = view.tail_at;
+        beats_ = 0;
+        caller_.endpoints().PutFirst(answer.endpoint);
+        done({}, acquired);
+      });
 }
 
 void EtcdStore::Append(Revision fence, std::uint64_t seq, const std::string& bytes,
@@ -177,11 +175,11 @@ void EtcdStore::Append(Revision fence, std::uint64_t seq, const std::string& byt
   ElseGet(txn, part);
   const CallPlan plan{
       .method = kTxn, .hedge = SlowHedge(options_.lease), .limit = kAppendLimit, .append = true};
-  Transact(plan, txn,
-           [this, fence, seq, &bytes, done = std::move(done)](
-               const StoreResult& result, const TxnResponse& response, const CallAnswer&) {
-             done(result.done() ? JudgeAppend(response, fence, seq, bytes) : result);
-           });
+  Ask<TxnResponse>(plan, txn,
+                   [this, fence, seq, &bytes, done = std::move(done)](
+                       const StoreResult& result, const TxnResponse& response, const CallAnswer&) {
+                     done(result.done() ? JudgeAppend(response, fence, seq, bytes) : result);
+                   });
 }
 
 // An append that was refused may have been written by an earlier try of the same bytes.
@@ -201,10 +199,10 @@ StoreResult EtcdStore::JudgeAppend(const TxnResponse& response, Revision fence, 
     tail_at_ = tail->mod_revision();
     return {};
   }
-  return {StoreAnswer::kFailed,
-          {Code::kCorrupt,
-           fmt::format("{} was written by something that is no gearstalkd: found '{}' before {}",
-                       Key("tail"), tail == nullptr ? "nothing" : tail->value(), PartName(seq))}};
+  return FailedWith(
+      {Code::kCorrupt,
+       fmt::format("{} was written by something that is no gearstalkd: found '{}' before {}",
+                   Key("tail"), tail == nullptr ? "nothing" : tail->value(), PartName(seq))});
 }
 
 // Of a transaction that needs the fence, and gets the leader if it has been refused.
@@ -214,35 +212,36 @@ StoreResult EtcdStore::JudgeFence(const StoreResult& result, const TxnResponse& 
 }
 
 StoreResult EtcdStore::Missing(const char* name) const {
-  return {StoreAnswer::kFailed, KeyIsMissing(Key(name), kEtcdWords)};
+  return FailedWith(KeyIsMissing(Key(name), kEtcdWords));
 }
 
-void EtcdStore::Beat(Revision fence, std::uint64_t epoch,
-                     std::function<void(StoreResult, Time sent)> done) {
+void EtcdStore::Beat(Revision fence, std::uint64_t epoch, BeatDone done) {
   TxnRequest txn;
   RequireMod(txn, Key("leader"), fence);
   ThenPut(txn, Key("beat"), BeatJson(epoch, ++beats_));
   ElseGet(txn, Key("leader"));
-  Transact(QuickPlan(kTxn), txn,
-           [this, fence, done = std::move(done)](
-               const StoreResult& result, const TxnResponse& response, const CallAnswer& answer) {
-             if (result.answer == StoreAnswer::kFull) return HoldOn(fence, done);
-             done(JudgeFence(result, response), answer.sent);
-           });
+  Ask<TxnResponse>(
+      QuickPlan(kTxn), txn,
+      [this, fence, done = std::move(done)](const StoreResult& result, const TxnResponse& response,
+                                            const CallAnswer& answer) {
+        if (result.answer == StoreAnswer::kFull) return HoldOn(fence, done);
+        done(JudgeFence(result, response), answer.sent);
+      });
 }
 
 // etcd has no space for a beat but takes deletions. Without `beat` a standby knows that this broker
 // may act on its lease although no beats are seen.
-void EtcdStore::HoldOn(Revision fence, std::function<void(StoreResult, Time sent)> done) {
+void EtcdStore::HoldOn(Revision fence, BeatDone done) {
   TxnRequest txn;
   RequireMod(txn, Key("leader"), fence);
   ThenDelete(txn, Key("beat"));
   ElseGet(txn, Key("leader"));
-  Transact(QuickPlan(kTxn), txn,
-           [this, done = std::move(done)](const StoreResult& result, const TxnResponse& response,
-                                          const CallAnswer& answer) {
-             done(JudgeFence(result, response), answer.sent);
-           });
+  Ask<TxnResponse>(
+      QuickPlan(kTxn), txn,
+      [this, done = std::move(done)](const StoreResult& result, const TxnResponse& response,
+                                     const CallAnswer& answer) {
+        done(JudgeFence(result, response), answer.sent);
+      });
 }
 
 void EtcdStore::Release(Revision fence, const Reign& reign, Done done) {
@@ -251,54 +250,47 @@ void EtcdStore::Release(Revision fence, const Reign& reign, Done done) {
   TxnRequest txn;
   RequireMod(txn, Key("leader"), fence);
   ThenPut(txn, Key("leader"), ToJson(vacant));
-  Transact(QuickPlan(kTxn), txn,
-           [done = std::move(done)](const StoreResult& result, const TxnResponse&,
-                                    const CallAnswer&) { done(result); });
+  Ask<TxnResponse>(QuickPlan(kTxn), txn,
+                   [done = std::move(done)](const StoreResult& result, const TxnResponse&,
+                                            const CallAnswer&) { done(result); });
 }
 
 // Finds the oldest keys, then deletes as many as one transaction should.
-void EtcdStore::Trim(Revision fence, std::uint64_t below,
-                     std::function<void(StoreResult, bool more)> done) {
+void EtcdStore::Trim(Revision fence, std::uint64_t below, TrimDone done) {
   RangeRequest range;
   range.set_key(Key(PartName(0)));
   range.set_range_end(Key(PartName(below)));
   range.set_limit(kTrimKeys);
   range.set_keys_only(true);
-  CallPlan plan = QuickPlan(kRange);
-  plan.lane = Lane::kData;
-  caller_.Call(plan, range.SerializeAsString(),
-               [this, fence, done = std::move(done)](const CallAnswer& answer) {
-                 RangeResponse keys;
-                 if (!answer.result.done()) return done(answer.result, false);
-                 if (!keys.ParseFromString(answer.bytes)) {
-                   return done(Unreadable({Code::kCorrupt, "unreadable answer"}), false);
-                 }
-                 if (keys.kvs_size() > 0) return Delete(fence, keys, done);
-                 CompactAt(keys.header().revision(), answer.endpoint);
-                 done({}, false);
-               });
+  Ask<RangeResponse>(
+      QuickPlan(kRange, Lane::kData), range,
+      [this, fence, done = std::move(done)](const StoreResult& result, const RangeResponse& keys,
+                                            const CallAnswer& answer) {
+        if (!result.done()) return done(result, false);
+        if (keys.kvs_size() > 0) return Delete(fence, keys, done);
+        CompactAt(keys.header().revision(), answer.endpoint);
+        done({}, false);
+      });
 }
 
-void EtcdStore::Delete(Revision fence, const RangeResponse& keys,
-                       std::function<void(StoreResult, bool more)> done) {
+void EtcdStore::Delete(Revision fence, const RangeResponse& keys, TrimDone done) {
   TxnRequest txn;
   RequireMod(txn, Key("leader"), fence);
   DeleteRangeRequest& range = *txn.add_success()->mutable_request_delete_range();
   range.set_key(keys.kvs(0).key());
   range.set_range_end(keys.kvs(keys.kvs_size() - 1).key() + '\0');
   ElseGet(txn, Key("leader"));
-  CallPlan plan = QuickPlan(kTxn);
-  plan.lane = Lane::kData;
   const bool more = keys.more();
-  Transact(plan, txn,
-           [this, more, done = std::move(done)](
-               const StoreResult& result, const TxnResponse& response, const CallAnswer& answer) {
-             if (!result.done() || !response.succeeded()) {
-               return done(JudgeFence(result, response), false);
-             }
-             if (!more) CompactAt(response.header().revision(), answer.endpoint);
-             done({}, more);
-           });
+  Ask<TxnResponse>(
+      QuickPlan(kTxn, Lane::kData), txn,
+      [this, more, done = std::move(done)](const StoreResult& result, const TxnResponse& response,
+                                           const CallAnswer& answer) {
+        if (!result.done() || !response.succeeded()) {
+          return done(JudgeFence(result, response), false);
+        }
+        if (!more) CompactAt(response.header().revision(), answer.endpoint);
+        done({}, more);
+      });
 }
 
 // Compacts at the revision of the trim before this one: etcd 3.4 can lose track of a deletion whose
@@ -309,14 +301,12 @@ void EtcdStore::CompactAt(Revision revision, std::size_t endpoint) {
   if (before == 0 || before == revision || !options_.compact) return;
   CompactionRequest request;
   request.set_revision(before);
-  CallPlan plan = QuickPlan("/etcdserverpb.KV/Compact");
-  plan.lane = Lane::kData;
+  CallPlan plan = QuickPlan("/etcdserverpb.KV/Compact", Lane::kData);
   plan.only = endpoint;
   caller_.Call(plan, request.SerializeAsString(), [](const CallAnswer&) {});
 }
 
-void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
-                     std::function<void(StoreResult, std::vector<LogPart>)> done) {
+void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at, ReadDone done) {
   RangeRequest range;
   range.set_key(Key(PartName(from)));
   range.set_range_end(EndOf(Key("j/")));
@@ -325,27 +315,23 @@ void EtcdStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
   // The contents at a revision never change, so the node need not ask the others. A node that has
   // not reached the revision yet refuses.
   range.set_serializable(true);
-  CallPlan plan = QuickPlan(kRange);
-  plan.lane = Lane::kData;
+  CallPlan plan = QuickPlan(kRange, Lane::kData);
   plan.is_large = true;
   plan.hedge = std::clamp(2 * page_took_, plan.hedge, kAppendLimit);
   plan.limit = kPageLimit;
-  caller_.Call(
-      plan, range.SerializeAsString(), [this, done = std::move(done)](const CallAnswer& answer) {
-        page_took_ = boot_() - answer.sent;
-        std::vector<LogPart> parts;
-        RangeResponse page;
-        if (!answer.result.done()) return done(answer.result, std::move(parts));
-        if (!page.ParseFromString(answer.bytes)) {
-          return done(Unreadable({Code::kCorrupt, "unreadable answer"}), std::move(parts));
-        }
-        for (KeyValue& kv : *page.mutable_kvs()) {
-          const std::string_view name = std::string_view(kv.key()).substr(options_.prefix.size());
-          const std::uint64_t seq = SeqOf(name);
-          if (seq != 0) parts.push_back({seq, std::move(*kv.mutable_value())});
-        }
-        done({}, std::move(parts));
-      });
+  Ask<RangeResponse>(plan, range,
+                     [this, done = std::move(done)](const StoreResult& result, RangeResponse& page,
+                                                    const CallAnswer& answer) {
+                       page_took_ = boot_() - answer.sent;
+                       std::vector<LogPart> parts;
+                       for (KeyValue& kv : *page.mutable_kvs()) {
+                         const std::string_view name =
+                             std::string_view(kv.key()).substr(options_.prefix.size());
+                         const std::uint64_t seq = SeqOf(name);
+                         if (seq != 0) parts.push_back({seq, std::move(*kv.mutable_value())});
+                       }
+                       done(result, std::move(parts));
+                     });
 }
 
 // Each call opens the watch at the next endpoint.

@@ -22,28 +22,23 @@ class EtcdStore final : public LogStore {
  public:
   // `options` passed CheckEndpoints. `boot` reads CLOCK_BOOTTIME.
   EtcdStore(EtcdOptions options, const EtcdSecrets& secrets, std::function<Time()> boot);
-  ~EtcdStore() override;
 
   void Open(Done done) override;
   int NotifyFd() const override { return caller_.notify_fd(); }
   void OnNotify() override { caller_.completions().Run(); }
   Time Tick(Time now) override;
 
-  void Look(std::function<void(StoreResult, const LogView&)> done) override;
+  void Look(LookDone done) override;
   void Found(const ShardMeta& meta, Done done) override;
   void Announce(const Reign& standby) override;
   void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) override;
-  void Acquire(const LogView& seen, const Reign& reign,
-               std::function<void(StoreResult, const Acquired&)> done) override;
+  void Acquire(const LogView& seen, const Reign& reign, AcquireDone done) override;
   void Append(Revision fence, std::uint64_t seq, const std::string& bytes, std::uint64_t oldest,
               Done done) override;
-  void Beat(Revision fence, std::uint64_t epoch,
-            std::function<void(StoreResult, Time sent)> done) override;
+  void Beat(Revision fence, std::uint64_t epoch, BeatDone done) override;
   void Release(Revision fence, const Reign& reign, Done done) override;
-  void Trim(Revision fence, std::uint64_t below,
-            std::function<void(StoreResult, bool more)> done) override;
-  void Read(std::uint64_t from, std::uint64_t count, Revision at,
-            std::function<void(StoreResult, std::vector<LogPart>)> done) override;
+  void Trim(Revision fence, std::uint64_t below, TrimDone done) override;
+  void Read(std::uint64_t from, std::uint64_t count, Revision at, ReadDone done) override;
   void Follow(Revision from, LogWatcher& watcher) override;
   void StopFollowing() override { watch_.reset(); }
   StoreStats Stats() const override;
@@ -53,19 +48,20 @@ class EtcdStore final : public LogStore {
   void Reconnect(const EtcdSecrets& secrets) { caller_.Reconnect(secrets); }
 
  private:
-  using OnTxn = std::function<void(const StoreResult&, const TxnResponse&, const CallAnswer&)>;
+  template <typename Response>
+  using OnResponse = std::function<void(const StoreResult&, Response&, const CallAnswer&)>;
 
   std::string Key(std::string_view name) const { return options_.prefix + std::string(name); }
-  CallPlan QuickPlan(const char* method) const;  // reads, acquire, release
-  void Transact(const CallPlan& plan, const TxnRequest& txn, OnTxn done);
+  CallPlan QuickPlan(const char* method, Lane lane = Lane::kBeats) const;
+  template <typename Response, typename Request>
+  void Ask(const CallPlan& plan, const Request& request, OnResponse<Response> done);
   void WriteMeta(TxnRequest txn, Revision seen, const ShardMeta& meta, Done done);
   StoreResult JudgeFence(const StoreResult& result, const TxnResponse& response) const;
   StoreResult Missing(const char* name) const;
-  void HoldOn(Revision fence, std::function<void(StoreResult, Time sent)> done);
+  void HoldOn(Revision fence, BeatDone done);
   StoreResult JudgeAppend(const TxnResponse& response, Revision fence, std::uint64_t seq,
                           const std::string& bytes);
-  void Delete(Revision fence, const RangeResponse& keys,
-              std::function<void(StoreResult, bool more)> done);
+  void Delete(Revision fence, const RangeResponse& keys, TrimDone done);
   void CompactAt(Revision revision, std::size_t endpoint);
   void AskStatus(const std::function<void()>& done);
   void NoteVersion(const std::string& version);

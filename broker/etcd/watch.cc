@@ -95,7 +95,7 @@ class Watch::Stream final : public Completion {
       Reign reign;
       const Status read = FromJson(kv.value(), reign);
       if (read.ok()) return watcher_->OnReign(reign, kv.mod_revision());
-      Tell({StoreAnswer::kFailed, read});
+      Tell(FailedWith(read));
     } else if (name == "beat") {
       watcher_->OnBeat(kv.mod_revision(), kv.mod_revision());
     }
@@ -106,7 +106,7 @@ class Watch::Stream final : public Completion {
     const std::string_view name = std::string_view(kv.key()).substr(prefix_.size());
     if (name == "beat") return watcher_->OnBeat(0, kv.mod_revision());
     if (name == "leader" || name == "tail" || name == "meta") {
-      Tell({StoreAnswer::kFailed, KeyIsMissing(kv.key(), kEtcdWords)});
+      Tell(FailedWith(KeyIsMissing(kv.key(), kEtcdWords)));
     }
   }
 

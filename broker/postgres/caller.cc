@@ -151,7 +151,7 @@ void Caller::AnswerAll(const Status& fault) {
     std::list<Operation> operations = std::exchange(lane.operations, {});
     for (Operation& each : operations) {
       CallAnswer answer;
-      answer.result = {StoreAnswer::kFailed, fault};
+      answer.result = FailedWith(fault);
       each.done(answer);
     }
   }
@@ -481,7 +481,7 @@ void Caller::OnReply(Lane& lane, Lane::Try& attempt, Time now) {
   answer.server = server_;
   if (!settled_ && IsRefusal(reply.state) &&
       operation->plan.answers.find(reply.state) == std::string::npos) {
-    answer.result = {StoreAnswer::kFailed, {Code::kInvalid, "PostgreSQL: " + reply.message}};
+    answer.result = FailedWith({Code::kInvalid, "PostgreSQL: " + reply.message});
   }
   answer.reply = std::move(reply);
   trouble_.clear();

@@ -17,8 +17,7 @@ constexpr char kUnreadable[] = "XX000 58030 53200";  // an error of the server, 
 
 }  // namespace
 
-void PostgresStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
-                         std::function<void(StoreResult, std::vector<LogPart>)> done) {
+void PostgresStore::Read(std::uint64_t from, std::uint64_t count, Revision at, ReadDone done) {
   caller_.Call(LaneOf::kReads, Slow(statements_.Read(from, count, at), kNoTable),
                [this, from, done = std::move(done)](const CallAnswer& answer) {
                  std::vector<LogPart> parts;
@@ -43,9 +42,8 @@ void PostgresStore::Read(std::uint64_t from, std::uint64_t count, Revision at,
                });
 }
 
-void PostgresStore::Fetch(
-    Revision fence, const std::vector<PartPiece>& pieces,
-    const std::function<void(StoreResult, const std::vector<std::string>&)>& done) {
+void PostgresStore::Fetch(Revision fence, const std::vector<PartPiece>& pieces,
+                          const FetchDone& done) {
   caller_.Call(LaneOf::kReads,
                Slow(statements_.Fetch(pieces), fmt::format("{} {}", kDamaged, kUnreadable)),
                [this, fence, done](const CallAnswer& answer) {
@@ -53,14 +51,13 @@ void PostgresStore::Fetch(
                  const Reply& reply = answer.reply;
                  if (!reply.ok()) {
                    const Code code = reply.state == kDamaged ? Code::kCorrupt : Code::kIo;
-                   return done({StoreAnswer::kFailed, {code, "PostgreSQL: " + reply.message}}, {});
+                   return done(FailedWith({code, "PostgreSQL: " + reply.message}), {});
                  }
                  const Rows& rows = reply.rows;
                  std::vector<std::string> read;
                  for (int i = 0; i < rows.size(); ++i) {
                    // The next beat ends it.
-                   if (rows.IsNull(i, 0))
-                     return done({StoreAnswer::kFailed, {Code::kIo, "no row"}}, {});
+                   if (rows.IsNull(i, 0)) return done(FailedWith({Code::kIo, "no row"}), {});
                    const auto epoch = static_cast<std::uint64_t>(rows.Number(i, 0));
                    if (fence != 0 && epoch != EpochOf(fence)) return done(Fenced(), {});
                    read.emplace_back(rows.Text(i, 1));
@@ -100,7 +97,7 @@ void PostgresStore::OnPoll(const CallAnswer& answer) {
   const Rows& rows = answer.reply.rows;
   if (rows.empty()) return EndWatch(Missing());
   const LogView view = ReadShardRow(rows).view;
-  if (view.last < confirmed_) return EndWatch({StoreAnswer::kFailed, OlderState(view.last)});
+  if (view.last < confirmed_) return EndWatch(OlderState(view.last));
   // Another server may have answered: what was read is compared first.
   if (seen_.seq != 0 && answer.server != seen_at_) {
     watch_.again = 0;

@@ -64,22 +64,22 @@ std::uint64_t PostgresStore::EpochOf(Revision fence) const {
 }
 
 StoreResult PostgresStore::Missing() const {
-  return {StoreAnswer::kFailed, KeyIsMissing("the row of " + options_.schema + ".shard", Words())};
+  return FailedWith(KeyIsMissing("the row of " + options_.schema + ".shard", Words()));
 }
 
-Status PostgresStore::OlderState(std::uint64_t last) const {
-  return {Code::kCorrupt,
-          fmt::format("PostgreSQL has an older state than it confirmed: the parts {} to {} are "
-                      "missing; restore the server that has them (docs/replication.md)",
-                      PartName(last + 1), PartName(confirmed_))};
+StoreResult PostgresStore::OlderState(std::uint64_t last) const {
+  return FailedWith(
+      {Code::kCorrupt,
+       fmt::format("PostgreSQL has an older state than it confirmed: the parts {} to {} are "
+                   "missing; restore the server that has them (docs/replication.md)",
+                   PartName(last + 1), PartName(confirmed_))});
 }
 
 // Of a part that a server had, and that the one in use has not.
 StoreResult PostgresStore::Lost(std::uint64_t seq, std::uint64_t last) const {
-  if (seq <= confirmed_) return {StoreAnswer::kFailed, OlderState(std::min(last, seq - 1))};
-  return {StoreAnswer::kFailed,
-          {Code::kJournal, PartName(seq) + " was read and is lost: the server that had it is "
-                                           "primary no more"}};
+  if (seq <= confirmed_) return OlderState(std::min(last, seq - 1));
+  return FailedWith({Code::kJournal, PartName(seq) + " was read and is lost: the server that had "
+                                                     "it is primary no more"});
 }
 
 void PostgresStore::OnNotify() {
@@ -105,7 +105,7 @@ void PostgresStore::AdvanceOpen() {
   if (open_done_ == nullptr || !caller_.opened()) return;
   const Done done = std::exchange(open_done_, nullptr);
   const Status& fault = caller_.fault();
-  done(fault.ok() ? StoreResult{} : StoreResult{StoreAnswer::kFailed, fault});
+  done(fault.ok() ? StoreResult{} : FailedWith(fault));
 }
 
 // Two sessions of a pooler that gives each transaction another one of the server would share their
@@ -119,10 +119,10 @@ void PostgresStore::CheckPooler(const Done& done) {
                  [](const CallAnswer&) {});
     if (!tried.reply.rows.Flag(0, 0)) return done({});
     if (tried.server != server) return CheckPooler(done);  // the lock went with its session
-    done({StoreAnswer::kFailed,
-          {Code::kInvalid,
-           "postgres.conninfo: a pooler in between gives a session to several clients: set "
-           "pool_mode = session, or connect to the servers directly"}});
+    done(FailedWith(
+        {Code::kInvalid,
+         "postgres.conninfo: a pooler in between gives a session to several clients: set "
+         "pool_mode = session, or connect to the servers directly"}));
   };
   caller_.Call(
       LaneOf::kBeats, Quick({"select pg_advisory_lock($1::bigint)::text", {key}}),
@@ -186,7 +186,7 @@ void PostgresStore::NoteFacts(const Facts& facts) {
 }
 
 // Every start begins with a look.
-void PostgresStore::Look(std::function<void(StoreResult, const LogView&)> done) {
+void PostgresStore::Look(LookDone done) {
   if (pooler_checked_) return SendLook(std::move(done));
   CheckPooler([this, done = std::move(done)](const StoreResult& checked) {
     if (!checked.done()) return done(checked, {});
@@ -195,7 +195,7 @@ void PostgresStore::Look(std::function<void(StoreResult, const LogView&)> done) 
   });
 }
 
-void PostgresStore::SendLook(std::function<void(StoreResult, const LogView&)> done) {
+void PostgresStore::SendLook(LookDone done) {
   caller_.Call(LaneOf::kBeats, Quick(statements_.Look(), kNoTable),
                [this, done = std::move(done), known = confirmed_](const CallAnswer& answer) {
                  if (!answer.result.done()) return done(answer.result, {});
@@ -203,9 +203,7 @@ void PostgresStore::SendLook(std::function<void(StoreResult, const LogView&)> do
                  has_tables_ = answer.reply.ok() && !answer.reply.rows.empty();
                  if (view.meta_at != 0) caller_.Settle();
                  looked_last_ = std::max(looked_last_, view.last);
-                 if (view.last < known) {
-                   return done({StoreAnswer::kFailed, OlderState(view.last)}, view);
-                 }
+                 if (view.last < known) return done(OlderState(view.last), view);
                  done({}, view);
                });
 }
@@ -388,8 +386,7 @@ void PostgresStore::LookForAppend(const Appending& append) {
                  if (row.epoch != append.epoch) return append.done(Fenced());
                  const std::uint64_t last = row.view.last;
                  if (last >= append.seq && rows.Flag(0, kShardColumns)) return OnAppended(append);
-                 if (last < confirmed_)
-                   return append.done({StoreAnswer::kFailed, OlderState(last)});
+                 if (last < confirmed_) return append.done(OlderState(last));
                  if (last + 1 == append.seq) return SendAppend(append);
                  append.done(Foreign(
                      fmt::format("its last part is {}, before {}", last, PartName(append.seq))));
@@ -397,10 +394,9 @@ void PostgresStore::LookForAppend(const Appending& append) {
 }
 
 StoreResult PostgresStore::Foreign(const std::string& what) const {
-  return {StoreAnswer::kFailed,
-          {Code::kCorrupt, fmt::format("the tables in {} were written by something that is no "
-                                       "gearstalkd: {}",
-                                       options_.schema, what)}};
+  return FailedWith({Code::kCorrupt, fmt::format("the tables in {} were written by something that "
+                                                 "is no gearstalkd: {}",
+                                                 options_.schema, what)});
 }
 
 void PostgresStore::OnAppended(const Appending& append) {
@@ -410,8 +406,7 @@ void PostgresStore::OnAppended(const Appending& append) {
   append.done({});
 }
 
-void PostgresStore::Beat(Revision fence, std::uint64_t epoch,
-                         std::function<void(StoreResult, Time sent)> done) {
+void PostgresStore::Beat(Revision fence, std::uint64_t epoch, BeatDone done) {
   caller_.Call(
       LaneOf::kBeats, Quick(statements_.Beat(EpochOf(fence))),
       [this, fence, epoch, done = std::move(done), known = confirmed_](const CallAnswer& answer) {
@@ -419,22 +414,19 @@ void PostgresStore::Beat(Revision fence, std::uint64_t epoch,
         const Rows& rows = answer.reply.rows;
         if (rows.empty()) return LookForBeat(fence, epoch, done);
         const auto last = static_cast<std::uint64_t>(rows.Number(0, 0));
-        if (last < known) return done({StoreAnswer::kFailed, OlderState(last)}, 0);
+        if (last < known) return done(OlderState(last), 0);
         done({}, answer.sent);
       });
 }
 
-void PostgresStore::LookForBeat(Revision fence, std::uint64_t epoch,
-                                std::function<void(StoreResult, Time sent)> done) {
+void PostgresStore::LookForBeat(Revision fence, std::uint64_t epoch, BeatDone done) {
   caller_.Call(
       LaneOf::kBeats, Quick(statements_.Look()),
       [this, fence, epoch, done = std::move(done), known = confirmed_](const CallAnswer& answer) {
         if (!answer.result.done()) return done(answer.result, 0);
         if (answer.reply.rows.empty()) return done(Missing(), 0);
         const ShardRow row = ReadShardRow(answer.reply.rows);
-        if (row.view.last < known) {
-          return done({StoreAnswer::kFailed, OlderState(row.view.last)}, 0);
-        }
+        if (row.view.last < known) return done(OlderState(row.view.last), 0);
         if (row.epoch != EpochOf(fence)) return done(Fenced(), 0);
         Beat(fence, epoch, done);
       });
@@ -488,8 +480,7 @@ std::uint64_t PostgresStore::WidthAfter(const std::vector<Partition>& partitions
   return std::clamp(bytes / mean, kLeastWidth, kMostWidth);
 }
 
-void PostgresStore::Trim(Revision fence, std::uint64_t below,
-                         std::function<void(StoreResult, bool more)> done) {
+void PostgresStore::Trim(Revision fence, std::uint64_t below, TrimDone done) {
   caller_.Call(LaneOf::kReads, Slow(statements_.Look()),
                [this, fence, below, done = std::move(done)](const CallAnswer& answer) {
                  if (!answer.result.done()) return done(answer.result, false);
@@ -503,8 +494,7 @@ void PostgresStore::Trim(Revision fence, std::uint64_t below,
 }
 
 // Drops the first partition, if all of it lies below.
-void PostgresStore::DropBelow(std::uint64_t below,
-                              const std::function<void(StoreResult, bool more)>& done) {
+void PostgresStore::DropBelow(std::uint64_t below, const TrimDone& done) {
   caller_.Call(LaneOf::kReads, Slow(statements_.Partitions()),
                [this, below, done](const CallAnswer& answer) {
                  if (!answer.result.done()) return done(answer.result, false);

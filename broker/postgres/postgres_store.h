@@ -28,25 +28,19 @@ class PostgresStore final : public LogStore {
   void OnNotify() override;
   Time Tick(Time now) override;
 
-  void Look(std::function<void(StoreResult, const LogView&)> done) override;
+  void Look(LookDone done) override;
   void Found(const ShardMeta& meta, Done done) override;
   void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) override;
   void Announce(const Reign& standby) override;
-  void Acquire(const LogView& seen, const Reign& reign,
-               std::function<void(StoreResult, const Acquired&)> done) override;
+  void Acquire(const LogView& seen, const Reign& reign, AcquireDone done) override;
   void Append(Revision fence, std::uint64_t seq, const std::string& bytes, std::uint64_t oldest,
               Done done) override;
-  void Beat(Revision fence, std::uint64_t epoch,
-            std::function<void(StoreResult, Time sent)> done) override;
+  void Beat(Revision fence, std::uint64_t epoch, BeatDone done) override;
   void Release(Revision fence, const Reign& reign, Done done) override;
-  void Trim(Revision fence, std::uint64_t below,
-            std::function<void(StoreResult, bool more)> done) override;
-  void Read(std::uint64_t from, std::uint64_t count, Revision at,
-            std::function<void(StoreResult, std::vector<LogPart>)> done) override;
+  void Trim(Revision fence, std::uint64_t below, TrimDone done) override;
+  void Read(std::uint64_t from, std::uint64_t count, Revision at, ReadDone done) override;
   bool KeepsBodies() const override { return true; }
-  void Fetch(
-      Revision fence, const std::vector<PartPiece>& pieces,
-      const std::function<void(StoreResult, const std::vector<std::string>&)>& done) override;
+  void Fetch(Revision fence, const std::vector<PartPiece>& pieces, const FetchDone& done) override;
   void Follow(Revision from, LogWatcher& watcher) override;
   void StopFollowing() override { watch_.watcher = nullptr; }
   StoreStats Stats() const override;
@@ -56,9 +50,6 @@ class PostgresStore final : public LogStore {
   void Reconnect(std::vector<Host> hosts) { caller_.Reconnect(std::move(hosts)); }
 
  private:
-  using OnAnswer = std::function<void(const CallAnswer&)>;
-  using AcquireDone = std::function<void(StoreResult, const Acquired&)>;
-
   // An acquire whose answer is awaited.
   struct Acquiring {
     LogView seen;
@@ -86,13 +77,13 @@ class PostgresStore final : public LogStore {
   CallPlan Quick(Statement statement, std::string answers = {}) const;
   CallPlan Slow(Statement statement, std::string answers = {}) const;
   std::uint64_t EpochOf(Revision fence) const;
-  Status OlderState(std::uint64_t last) const;
+  StoreResult OlderState(std::uint64_t last) const;
   StoreResult Lost(std::uint64_t seq, std::uint64_t last) const;
   StoreResult Missing() const;
   // --- the beginning
   void AdvanceOpen();
   void CheckPooler(const Done& done);
-  void SendLook(std::function<void(StoreResult, const LogView&)> done);
+  void SendLook(LookDone done);
   void MakeTables(const Done& done);
   void WriteMeta(Statement statement, Done done);
   void AskFacts(Time now);
@@ -109,13 +100,12 @@ class PostgresStore final : public LogStore {
   void LookForAppend(const Appending& append);
   StoreResult Foreign(const std::string& what) const;
   void OnAppended(const Appending& append);
-  void LookForBeat(Revision fence, std::uint64_t epoch,
-                   std::function<void(StoreResult, Time sent)> done);
+  void LookForBeat(Revision fence, std::uint64_t epoch, BeatDone done);
   // --- partitions
   void MakeRoom(Done done);
   void OnRoom(const StoreResult& result);
   std::uint64_t WidthAfter(const std::vector<Partition>& partitions) const;
-  void DropBelow(std::uint64_t below, const std::function<void(StoreResult, bool more)>& done);
+  void DropBelow(std::uint64_t below, const TrimDone& done);
   // --- following
   void Poll(Time now);
   void OnPoll(const CallAnswer& answer);

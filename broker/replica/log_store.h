@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/base/clock.h"
@@ -104,6 +105,7 @@ struct StoreResult {
 };
 
 inline StoreResult Fenced() { return {StoreAnswer::kFenced, {}}; }
+inline StoreResult FailedWith(Status why) { return {StoreAnswer::kFailed, std::move(why)}; }
 
 // Whether this acquire made `leader` what it is.
 inline bool IsSameReign(const Reign& leader, const Reign& reign) {
@@ -171,6 +173,11 @@ struct StoreStats {
 class LogStore {
  public:
   using Done = std::function<void(StoreResult)>;
+  using LookDone = std::function<void(StoreResult, const LogView&)>;
+  using BeatDone = std::function<void(StoreResult, Time sent)>;
+  using TrimDone = std::function<void(StoreResult, bool more)>;
+  using ReadDone = std::function<void(StoreResult, std::vector<LogPart>)>;
+  using FetchDone = std::function<void(StoreResult, const std::vector<std::string>&)>;
 
   virtual ~LogStore() = default;
 
@@ -183,7 +190,7 @@ class LogStore {
   // Sends second tries that are due; returns when to call again.
   virtual Time Tick(Time now) = 0;
 
-  virtual void Look(std::function<void(StoreResult, const LogView&)> done) = 0;
+  virtual void Look(LookDone done) = 0;
   // Writes `meta` if there is none, and no leader, which an import would be. kFenced: there is one.
   virtual void Found(const ShardMeta& meta, Done done) = 0;
   // Replaces `meta`, if it is still that of revision `seen`.
@@ -200,33 +207,29 @@ class LogStore {
     Time sent = 0;
     Revision at = 0;  // at which the log can be read up to `last`
   };
-  virtual void Acquire(const LogView& seen, const Reign& reign,
-                       std::function<void(StoreResult, const Acquired&)> done) = 0;
+  using AcquireDone = std::function<void(StoreResult, const Acquired&)>;
+  virtual void Acquire(const LogView& seen, const Reign& reign, AcquireDone done) = 0;
   // One at a time, in rising order; `bytes` stays until the answer. `oldest`: the log is needed
   // from there on. kFailed: something else writes to this log.
   virtual void Append(Revision fence, std::uint64_t seq, const std::string& bytes,
                       std::uint64_t oldest, Done done) = 0;
   // Without space it deletes `beat` instead, which shows that the leader holds on. `sent`: when
   // the try that worked left.
-  virtual void Beat(Revision fence, std::uint64_t epoch,
-                    std::function<void(StoreResult, Time sent)> done) = 0;
+  virtual void Beat(Revision fence, std::uint64_t epoch, BeatDone done) = 0;
   // Leaves the leader's key vacant.
   virtual void Release(Revision fence, const Reign& reign, Done done) = 0;
   // Deletes a slice of what is below `below`; `more`: there may be more.
-  virtual void Trim(Revision fence, std::uint64_t below,
-                    std::function<void(StoreResult, bool more)> done) = 0;
+  virtual void Trim(Revision fence, std::uint64_t below, TrimDone done) = 0;
 
   // `count` parts from `from` on, as they were at revision `at`; fewer at the end of the log.
-  virtual void Read(std::uint64_t from, std::uint64_t count, Revision at,
-                    std::function<void(StoreResult, std::vector<LogPart>)> done) = 0;
+  virtual void Read(std::uint64_t from, std::uint64_t count, Revision at, ReadDone done) = 0;
   // Whether pieces of parts can be read, so that bodies need not stay in memory.
   virtual bool KeepsBodies() const { return false; }
   // Reads pieces of parts. A piece that the log has no more, or not whole, comes shorter. `fence`
   // 0: for a broker that does not lead. kFailed: the store is there and cannot read one of them;
   // with the status kCorrupt it never will.
-  virtual void Fetch(
-      Revision /*fence*/, const std::vector<PartPiece>& /*pieces*/,
-      const std::function<void(StoreResult, const std::vector<std::string>&)>& /*done*/) {}
+  virtual void Fetch(Revision /*fence*/, const std::vector<PartPiece>& /*pieces*/,
+                     const FetchDone& /*done*/) {}
   // Watches from the revision `from` on, instead of what was watched before.
   virtual void Follow(Revision from, LogWatcher& watcher) = 0;
   virtual void StopFollowing() = 0;
