@@ -222,7 +222,7 @@ Caller::Outcome Caller::Judge(const Try& finished, CallAnswer& answer) {
   answer.bytes = Bytes(finished.response);
   if (!OfThisCluster(finished.endpoint, ClusterOf(answer.bytes))) {
     NoteTrouble(finished, foreign_);
-    answer.result = {StoreAnswer::kFailed, {Code::kInvalid, foreign_}};
+    answer.result = FailedWith({Code::kInvalid, foreign_});
     return settled_ ? Outcome::kAgain : Outcome::kAnswered;
   }
   NoteTrouble(finished, {});
@@ -242,19 +242,18 @@ Caller::Outcome Caller::JudgeError(const Try& finished, StoreResult& result) {
   const std::string error =
       fmt::format("{}: {}{}", endpoint.address, message, AdviceOn(endpoint, message));
   NoteTrouble(finished, error);
-  result = {StoreAnswer::kFailed, {Code::kIo, error}};
-  if (Says(message, "space exceeded")) {
-    result = {StoreAnswer::kFull, {Code::kJournal, error}};
+  result = FailedWith({Code::kIo, error});
+  const auto answered = [&result](StoreResult with) {
+    result = std::move(with);
     return Outcome::kAnswered;
+  };
+  if (Says(message, "space exceeded")) {
+    return answered({StoreAnswer::kFull, {Code::kJournal, error}});
   }
   if (Says(message, "has been compacted")) {
-    result = {StoreAnswer::kTrimmed, {Code::kJournal, error}};
-    return Outcome::kAnswered;
+    return answered({StoreAnswer::kTrimmed, {Code::kJournal, error}});
   }
-  if (Says(message, "authentication is not enabled")) {
-    result = {StoreAnswer::kDone, {}};
-    return Outcome::kAnswered;
-  }
+  if (Says(message, "authentication is not enabled")) return answered({});
   // Authentication may have been enabled since.
   const bool nameless = !options_.user.empty() && Says(message, "user name is empty");
   if (code == grpc::UNAUTHENTICATED || nameless || Says(message, "auth store is old") ||
@@ -262,18 +261,14 @@ Caller::Outcome Caller::JudgeError(const Try& finished, StoreResult& result) {
     return Outcome::kLogIn;
   }
   if (Says(message, "too large") || Says(message, "larger than max")) {
-    result = {StoreAnswer::kFailed,
-              {Code::kInvalid,
-               "etcd refuses a request for its size (raise --max-request-bytes): " + error}};
-    return Outcome::kAnswered;
+    return answered(
+        FailedWith({Code::kInvalid,
+                    "etcd refuses a request for its size (raise --max-request-bytes): " + error}));
   }
   const bool refused = code == grpc::PERMISSION_DENIED || code == grpc::INVALID_ARGUMENT ||
                        code == grpc::UNIMPLEMENTED || code == grpc::FAILED_PRECONDITION;
   if (!refused) return Outcome::kAgain;
-  if (!settled_) {
-    result = {StoreAnswer::kFailed, {Code::kInvalid, "etcd refuses: " + error}};
-    return Outcome::kAnswered;
-  }
+  if (!settled_) return answered(FailedWith({Code::kInvalid, "etcd refuses: " + error}));
   Log(LogLevel::kError, "etcd refuses a request; it is repeated each second", {{"error", error}});
   return Outcome::kLater;
 }

@@ -1,7 +1,6 @@
 #include "broker/etcd/completions.h"
 
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "broker/base/check.h"
 #include "broker/base/threads.h"
@@ -17,7 +16,6 @@ Completions::~Completions() {
   queue_.Shutdown();
   thread_.join();
   Run();
-  close(notify_fd_);
 }
 
 void Completions::Wait() {

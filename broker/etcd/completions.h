@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "broker/base/descriptor.h"
+
 namespace gearstalk::etcd {
 
 // A step of a call that gRPC finishes; the tag in the completion queue.
@@ -37,7 +39,7 @@ class Completions {
   void Wait();
 
   grpc::CompletionQueue queue_;
-  const int notify_fd_;
+  const Descriptor notify_fd_;
   std::mutex mutex_;  // guards finished_
   std::vector<std::pair<Completion*, bool>> finished_;
   std::thread thread_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/split.h"
 #include "broker/replica/store_files.h"
 
 namespace gearstalk::etcd {
@@ -48,17 +49,14 @@ Result<EndpointName> EndpointName::Parse(std::string_view text) {
   if (address.starts_with("https://")) {
     name.tls = true;
     address.remove_prefix(8);
-  } else if (address.find("//") != std::string_view::npos) {
-    return bad("expected HOST:PORT or https://HOST:PORT");
   }
   const std::size_t colon = address.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) {
+  const bool other_scheme = !name.tls && address.find("//") != std::string_view::npos;
+  if (other_scheme || colon == std::string_view::npos || colon == 0) {
     return bad("expected HOST:PORT or https://HOST:PORT");
   }
-  const std::string_view port = address.substr(colon + 1);
-  const bool digits = !port.empty() && port.size() <= 5 &&
-                      port.find_first_not_of("0123456789") == std::string_view::npos;
-  if (!digits || std::stoi(std::string(port)) < 1 || std::stoi(std::string(port)) > 65535) {
+  std::uint16_t port = 0;
+  if (!ParseNumber(address.substr(colon + 1), port) || port == 0) {
     return bad("the port is a number from 1 to 65535");
   }
   const std::string_view host = address.substr(0, colon);

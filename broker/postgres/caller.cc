@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -52,13 +51,6 @@ Caller::Caller(const PostgresOptions& options, std::vector<Host> hosts, std::fun
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       name_(SessionName(options.schema, 0)) {
   GS_CHECK(epoll_ >= 0);
-}
-
-Caller::~Caller() {
-  for (Lane& lane : lanes_) lane.Close();
-  probe_.reset();
-  questions_.clear();
-  close(epoll_);
 }
 
 // nullptr: the name of the host is being looked up.

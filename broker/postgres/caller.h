@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "broker/base/clock.h"
+#include "broker/base/descriptor.h"
 #include "broker/base/status.h"
 #include "broker/postgres/addresses.h"
 #include "broker/postgres/conninfo.h"
@@ -32,7 +33,6 @@ class Caller {
   using Done = std::function<void(const CallAnswer&)>;
 
   Caller(const PostgresOptions& options, std::vector<Host> hosts, std::function<Time()> boot);
-  ~Caller();
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
@@ -127,7 +127,7 @@ class Caller {
   const std::function<Time()> boot_;
   const Time patience_;  // with a connection that is being set up, and silent
   const std::string channel_;
-  const int epoll_;
+  const Descriptor epoll_;  // outlives all connections
   std::string name_;
   std::array<Lane, 3> lanes_;
   std::unique_ptr<Connection> probe_;

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "broker/base/split.h"
+
 namespace gearstalk::postgres {
 namespace {
 
@@ -45,11 +47,6 @@ constexpr char kFacts[] =
 constexpr std::string_view kNotOfCommits[] = {"GetNewTransactionId", "SetTransactionIdLimit",
                                               "GetNewMultiXactId", "SetMultiXactIdLimit",
                                               "asyncQueueFillWarning"};
-
-std::string Trimmed(std::string text) {
-  text.resize(text.find_last_not_of(" \r\n\t") + 1);
-  return text;
-}
 
 // libpq keeps no SQLSTATE of a connection that failed, but writes it into its verbose message:
 // "SEVERITY:  28P01: text".
@@ -89,10 +86,8 @@ Facts ReadFacts(const Rows& rows) {
   facts.full_page_writes = rows.Text(0, 7);
   facts.synchronous_standby_names = rows.Text(0, 8);
   const std::string_view names = rows.Text(0, 9);
-  for (std::size_t at = 0; at < names.size();) {
-    const std::size_t end = std::min(names.find('\n', at), names.size());
-    facts.standbys.emplace_back(names.substr(at, end - at));
-    at = end + 1;
+  if (!names.empty()) {
+    for (const std::string_view name : Split(names, '\n')) facts.standbys.emplace_back(name);
   }
   facts.standbys_hidden = rows.Flag(0, 10);
   facts.pid = rows.Number(0, 11);
@@ -165,7 +160,7 @@ void Connection::Down(std::string why) {
     trouble_state_ = StateIn(why);
     no_tls_ = why.find("does not support SSL") != std::string::npos;
   }
-  trouble_ = Trimmed(why);
+  trouble_ = why.substr(0, why.find_last_not_of(" \r\n\t") + 1);
   trouble_ = trouble_.substr(0, trouble_.find("\nLOCATION:"));
   std::replace(trouble_.begin(), trouble_.end(), '\n', ' ');
   if (connection_ != nullptr) PQfinish(std::exchange(connection_, nullptr));

@@ -58,6 +58,9 @@ class Rows {
   }
   // 0 for null.
   std::int64_t Number(int row, int column) const;
+  std::uint64_t Unsigned(int row, int column) const {
+    return static_cast<std::uint64_t>(Number(row, column));
+  }
   // False for null.
   bool Flag(int row, int column) const { return Text(row, column) == std::string_view("\1", 1); }
 

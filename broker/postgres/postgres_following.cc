@@ -23,18 +23,15 @@ void PostgresStore::Read(std::uint64_t from, std::uint64_t count, Revision at, R
                  std::vector<LogPart> parts;
                  if (!answer.result.done()) return done(answer.result, std::move(parts));
                  const Rows& rows = answer.reply.rows;
-                 const auto number = [&rows](int row, int column) {
-                   return static_cast<std::uint64_t>(rows.Number(row, column));
-                 };
-                 if (!rows.empty() && number(0, 0) > from) {
+                 if (!rows.empty() && rows.Unsigned(0, 0) > from) {
                    return done({StoreAnswer::kTrimmed, {}}, std::move(parts));
                  }
-                 if (!rows.empty() && number(0, 1) < from && from <= looked_last_) {
-                   return done(Lost(from, number(0, 1)), std::move(parts));
+                 if (!rows.empty() && rows.Unsigned(0, 1) < from && from <= looked_last_) {
+                   return done(Lost(from, rows.Unsigned(0, 1)), std::move(parts));
                  }
                  for (int i = 0; i < rows.size(); ++i) {
                    if (rows.IsNull(i, 2)) continue;
-                   parts.push_back({number(i, 2), std::string(rows.Text(i, 3))});
+                   parts.push_back({rows.Unsigned(i, 2), std::string(rows.Text(i, 3))});
                  }
                  next_ = std::max(next_, parts.empty() ? from : parts.back().seq + 1);
                  if (!parts.empty()) NoteSeen(parts.back(), answer.server);
@@ -58,8 +55,8 @@ void PostgresStore::Fetch(Revision fence, const std::vector<PartPiece>& pieces,
                  for (int i = 0; i < rows.size(); ++i) {
                    // The next beat ends it.
                    if (rows.IsNull(i, 0)) return done(FailedWith({Code::kIo, "no row"}), {});
-                   const auto epoch = static_cast<std::uint64_t>(rows.Number(i, 0));
-                   if (fence != 0 && epoch != EpochOf(fence)) return done(Fenced(), {});
+                   const bool fenced = fence != 0 && rows.Unsigned(i, 0) != EpochOf(fence);
+                   if (fenced) return done(Fenced(), {});
                    read.emplace_back(rows.Text(i, 1));
                  }
                  done({}, read);
@@ -103,7 +100,7 @@ void PostgresStore::OnPoll(const CallAnswer& answer) {
     watch_.again = 0;
     return;
   }
-  if (next_ == 0) next_ = static_cast<std::uint64_t>(rows.Number(0, kShardColumns));
+  if (next_ == 0) next_ = rows.Unsigned(0, kShardColumns);
   if (view.oldest > next_) return EndWatch({StoreAnswer::kTrimmed, {}});
   const std::uint64_t number = watch_.number;
   const bool led_anew = view.leader_at >= watch_.from && view.leader_at != watch_.leader_at;
@@ -121,8 +118,7 @@ void PostgresStore::TellParts(const Rows& rows, const LogView& view) {
   const std::uint64_t number = watch_.number;
   std::uint64_t bytes = 0;
   for (int i = 0; i < rows.size() && !rows.IsNull(i, kShardColumns + 1); ++i) {
-    LogPart part{static_cast<std::uint64_t>(rows.Number(i, kShardColumns + 1)),
-                 std::string(rows.Text(i, kShardColumns + 3))};
+    LogPart part{rows.Unsigned(i, kShardColumns + 1), std::string(rows.Text(i, kShardColumns + 3))};
     const Revision at = rows.Number(i, kShardColumns + 2);
     next_ = part.seq + 1;
     bytes += part.bytes.size();

@@ -324,10 +324,11 @@ void PostgresStore::EndBlockers(std::int64_t pid, std::uint64_t seen, std::uint6
   caller_.Call(LaneOf::kReads, Slow(Statements::Terminate(pid, caller_.Pids(), names), "42501"),
                [this](const CallAnswer& answer) {
                  ending_blockers_ = false;
-                 if (answer.reply.rows.empty() || answer.reply.rows.Number(0, 0) == 0) return;
+                 const Rows& rows = answer.reply.rows;
+                 if (rows.empty() || rows.Number(0, 0) == 0) return;
                  Log(LogLevel::kWarning,
                      "ended sessions of the last leader that blocked the acquire",
-                     {{"sessions", static_cast<std::uint64_t>(answer.reply.rows.Number(0, 0))}});
+                     {{"sessions", rows.Unsigned(0, 0)}});
                });
 }
 
@@ -413,7 +414,7 @@ void PostgresStore::Beat(Revision fence, std::uint64_t epoch, BeatDone done) {
         if (!answer.result.done()) return done(answer.result, 0);
         const Rows& rows = answer.reply.rows;
         if (rows.empty()) return LookForBeat(fence, epoch, done);
-        const auto last = static_cast<std::uint64_t>(rows.Number(0, 0));
+        const std::uint64_t last = rows.Unsigned(0, 0);
         if (last < known) return done(OlderState(last), 0);
         done({}, answer.sent);
       });

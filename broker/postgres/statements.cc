@@ -45,10 +45,6 @@ std::string Doubled(const std::string& text, char quote) {
   return out + quote;
 }
 
-std::uint64_t Unsigned(const Rows& rows, int row, int column) {
-  return static_cast<std::uint64_t>(rows.Number(row, column));
-}
-
 }  // namespace
 
 std::string Quoted(const std::string& name) { return Doubled(name, '"'); }
@@ -73,17 +69,17 @@ ShardRow ReadShardRow(const Rows& rows) {
   if (rows.empty()) return row;
   LogView& view = row.view;
   view.at = rows.Number(0, 0);
-  row.epoch = Unsigned(rows, 0, 1);
+  row.epoch = rows.Unsigned(0, 1);
   view.beat_at = rows.Number(0, 2);
-  view.last = Unsigned(rows, 0, 3);
-  view.oldest = Unsigned(rows, 0, 4);
+  view.last = rows.Unsigned(0, 3);
+  view.oldest = rows.Unsigned(0, 4);
   view.tail_at = rows.Number(0, 3);
   view.leader_at = rows.Number(0, 5);
   view.leader.broker = rows.Text(0, 6);
   view.leader.address = rows.Text(0, 7);
   view.leader.id = rows.Text(0, 8);
-  view.leader.attempt = Unsigned(rows, 0, 9);
-  view.leader.epoch = Unsigned(rows, 0, 10);
+  view.leader.attempt = rows.Unsigned(0, 9);
+  view.leader.epoch = rows.Unsigned(0, 10);
   view.leader.lease = rows.Number(0, 11) * kMillisecond;
   view.leader.vacant = rows.Flag(0, 12);
   view.meta_at = rows.Number(0, 13);
@@ -98,8 +94,8 @@ std::vector<Partition> ReadPartitions(const Rows& rows) {
   std::vector<Partition> partitions;
   for (int i = 0; i < rows.size(); ++i) {
     if (rows.IsNull(i, 0) || rows.IsNull(i, 1) || rows.IsNull(i, 2)) continue;
-    partitions.push_back({std::string(rows.Text(i, 0)), Unsigned(rows, i, 1), Unsigned(rows, i, 2),
-                          Unsigned(rows, i, 3)});
+    partitions.push_back({std::string(rows.Text(i, 0)), rows.Unsigned(i, 1), rows.Unsigned(i, 2),
+                          rows.Unsigned(i, 3)});
   }
   return partitions;
 }
