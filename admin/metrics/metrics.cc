@@ -55,11 +55,11 @@ void AddServer(const StoreServer& server, MetricText& text) {
 void AddEndpoints(const ReplicaStats& replica, MetricText& text) {
   text.Gauge("gearstalkd_replica_endpoint",
              "1: the next call goes to this node of the store first.");
-  for (const ReplicaStats::Endpoint& each : replica.endpoints) {
+  for (const EndpointStats& each : replica.endpoints) {
     text.Add(std::uint64_t{each.in_use}, {{"endpoint", each.name}});
   }
   text.Gauge("gearstalkd_etcd_db_bytes", "Size of the file of a node of etcd; 0: not known.");
-  for (const ReplicaStats::Endpoint& each : replica.endpoints) {
+  for (const EndpointStats& each : replica.endpoints) {
     text.Add(each.db_bytes, {{"endpoint", each.name}});
   }
 }

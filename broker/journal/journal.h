@@ -139,11 +139,6 @@ struct ReplicaStats {
     kActive,
     kOver,
   };
-  struct Endpoint {
-    std::string name;
-    bool in_use = false;
-    std::uint64_t db_bytes = 0;  // 0: not known
-  };
 
   std::string store;  // what keeps the journal: "etcd"
   Role role = Role::kStarting;
@@ -162,7 +157,7 @@ struct ReplicaStats {
   std::uint64_t log_bytes = 0, max_bytes = 0;
   Time clock_skew = 0;  // the active broker's clock less this one's
   std::string trouble;  // why it can neither lead nor follow; empty: it can
-  std::vector<Endpoint> endpoints;
+  std::vector<EndpointStats> endpoints;
   std::optional<StoreServer> server;  // of a store that has one
 };
 

@@ -6,6 +6,13 @@
 
 namespace gearstalk {
 
+// A node or a server of a store.
+struct EndpointStats {
+  std::string name;
+  bool in_use = false;         // the next call goes there first
+  std::uint64_t db_bytes = 0;  // size of the file of that node; 0: not known
+};
+
 // What the server that keeps a shared journal says of itself.
 struct StoreServer {
   std::string kind;     // "postgresql"

@@ -1,6 +1,7 @@
 #include "broker/replica/follower.h"
 
-#include <cstdio>
+#include <absl/strings/str_cat.h>
+
 #include <utility>
 
 namespace gearstalk {
@@ -17,9 +18,7 @@ Status At(std::uint64_t seq, const Status& status) {
 }  // namespace
 
 std::string PartName(std::uint64_t seq) {
-  char name[24];
-  std::snprintf(name, sizeof name, "j/%016llx", static_cast<unsigned long long>(seq));
-  return name;
+  return absl::StrCat("j/", absl::Hex(seq, absl::kZeroPad16));
 }
 
 Status CheckTail(const LogView& view, const std::vector<LogPart>& end) {

@@ -107,15 +107,13 @@ bool LogSpace::Declare(Lsn durable) {
 // The live records of the segments before were carried forward, and those copies were applied.
 void LogSpace::OnOldest(std::uint64_t seq) {
   oldest_ = declared_ = std::max(oldest_, seq);
-  while (segments_.size() > 1 && segments_[1].first != 0 && segments_[1].first <= seq) {
-    compactor_.DropIfDone(segments_.front().number);
-    bytes_ -= std::min(bytes_, segments_.front().bytes);
-    segments_.pop_front();
-  }
+  OnTrimmed(seq);
 }
 
+// A broker that leads has dropped them from the compactor before.
 void LogSpace::OnTrimmed(std::uint64_t seq) {
   while (segments_.size() > 1 && segments_[1].first != 0 && segments_[1].first <= seq) {
+    compactor_.DropIfDone(segments_.front().number);
     bytes_ -= std::min(bytes_, segments_.front().bytes);
     segments_.pop_front();
   }

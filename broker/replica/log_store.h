@@ -151,12 +151,6 @@ class LogWatcher {
   ~LogWatcher() = default;
 };
 
-struct EndpointStats {
-  std::string name;
-  bool in_use = false;         // the next call goes there first
-  std::uint64_t db_bytes = 0;  // size of the file of that node; 0: not known
-};
-
 struct StoreStats {
   std::vector<EndpointStats> endpoints;
   std::uint64_t append_retries = 0;  // tries of appends after the first

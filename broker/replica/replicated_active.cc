@@ -185,13 +185,12 @@ Time ReplicatedJournal::NextActiveTick() const {
 void ReplicatedJournal::Beat(Time now) {
   beating_ = true;
   tenure_.NoteBeat(now);
-  store_->Beat(fence_, reign_.epoch, [this](const StoreResult& result, Time sent) {
-    beating_ = false;
-    OnBeatAnswer(result, sent);
-  });
+  store_->Beat(fence_, reign_.epoch,
+               [this](const StoreResult& result, Time sent) { OnBeatAnswer(result, sent); });
 }
 
 void ReplicatedJournal::OnBeatAnswer(const StoreResult& result, Time sent) {
+  beating_ = false;
   if (!leads()) return;
   if (!result.done()) return Fail(result);
   answered_ = boot();
@@ -323,12 +322,12 @@ void ReplicatedJournal::Trim(Time now) {
   trimming_ = true;
   const std::uint64_t below = std::min(space_.declared(), OldestNeeded());
   store_->Trim(fence_, below, [this, below](const StoreResult& result, bool more) {
-    trimming_ = false;
     OnTrimmed(result, more, below);
   });
 }
 
 void ReplicatedJournal::OnTrimmed(const StoreResult& result, bool more, std::uint64_t below) {
+  trimming_ = false;
   if (role_ != Role::kActive) return;
   if (!result.done()) return Fail(result);
   last_trim_ = boot();

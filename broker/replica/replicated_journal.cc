@@ -1,7 +1,7 @@
 #include "broker/replica/replicated_journal.h"
 
-#include <cstdio>
-#include <ctime>
+#include <absl/strings/str_cat.h>
+#include <absl/time/time.h>
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"
@@ -23,24 +23,20 @@ constexpr Time kFoundPause = kSecond;  // before a shard is founded that had no 
 }  // namespace
 
 Reign NewReign(const ReplicaOptions& options) {
-  char id[40];
-  std::snprintf(id, sizeof id, "%016llx%016llx", static_cast<unsigned long long>(options.random()),
-                static_cast<unsigned long long>(options.random()));
   Reign reign;
   reign.broker = options.name;
   reign.address = options.address;
-  reign.id = id;
+  for (int half = 0; half < 2; ++half) {
+    absl::StrAppend(&reign.id, absl::Hex(options.random(), absl::kZeroPad16));
+  }
   reign.lease = options.lease;
   return reign;
 }
 
 ShardMeta NewShard(const ReplicaOptions& options) {
-  const auto seconds = static_cast<std::time_t>(options.wall() / kSecond);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char created[32];
-  std::strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return {kReplicaFormat, 0, options.server_name, created};
+  const absl::Time now = absl::FromUnixNanos(options.wall());
+  return {kReplicaFormat, 0, options.server_name,
+          absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", now, absl::UTCTimeZone())};
 }
 
 // Of a journal that was there: nobody deletes these keys.
@@ -60,19 +56,12 @@ Status NoSpace(const Status& why, const StoreWords& words) {
 ReplicatedJournal::ReplicatedJournal(ReplicaOptions options, std::unique_ptr<LogStore> store)
     : options_(std::move(options)), store_(std::move(store)), reign_(NewReign(options_)) {}
 
-ReplicatedJournal::~ReplicatedJournal() = default;
-
 Status ReplicatedJournal::Start(LiveState& state, JournalEvents& events) {
   GS_CHECK(state_ == nullptr);
   state_ = &state;
   events_ = &events;
-  store_->Open([this](const StoreResult& result) { OnOpened(result); });
+  store_->Open([this](const StoreResult& result) { result.done() ? FirstLook() : Fail(result); });
   return {};
-}
-
-void ReplicatedJournal::OnOpened(const StoreResult& result) {
-  if (!result.done()) return Fail(result);
-  FirstLook();
 }
 
 void ReplicatedJournal::FirstLook() {
@@ -168,12 +157,12 @@ void ReplicatedJournal::ReadPage() {
   page_asked_ = true;
   store_->Read(follower_.next(), page_.parts(), read_at_,
                [this](const StoreResult& result, const std::vector<LogPart>& parts) {
-                 page_asked_ = false;
                  OnPage(result, parts);
                });
 }
 
 void ReplicatedJournal::OnPage(const StoreResult& result, const std::vector<LogPart>& parts) {
+  page_asked_ = false;
   answered_ = boot();
   if (!reading()) return;
   if (result.answer == StoreAnswer::kTrimmed && role_ == Role::kReading) return ReadAgain();

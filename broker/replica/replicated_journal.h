@@ -53,7 +53,6 @@ Status NoSpace(const Status& why, const StoreWords& words);
 class ReplicatedJournal final : public Journal, private LogWatcher, private Follower::Sink {
  public:
   ReplicatedJournal(ReplicaOptions options, std::unique_ptr<LogStore> store);
-  ~ReplicatedJournal() override;
 
   Status Start(LiveState& state, JournalEvents& events) override;
   bool Persistent() const override { return true; }
@@ -95,7 +94,6 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   static constexpr Time kStandbyAway = 30 * kSecond;
 
   // replicated_journal.cc: from the start to the turn to acquire
-  void OnOpened(const StoreResult& result);
   void FirstLook();
   void LookForRemains(const LogView& view);
   void Found();

@@ -89,10 +89,7 @@ const ReplicaStats* ReplicatedJournal::Replica() const {
   replica_.max_bytes = options_.max_bytes;
   replica_.trouble = Trouble(store, now);
   replica_.suspended_time = past_suspended_ + (suspended_at_ != 0 ? now - suspended_at_ : 0);
-  replica_.endpoints.clear();
-  for (const EndpointStats& each : store.endpoints) {
-    replica_.endpoints.push_back({each.name, each.in_use, each.db_bytes});
-  }
+  replica_.endpoints = store.endpoints;
   replica_.server = store.server;
   return &replica_;
 }

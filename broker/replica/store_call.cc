@@ -67,41 +67,31 @@ Status StoreCalls::Open() {
   return Wait([this](LogStore::Done done) { store_.Open(std::move(done)); });
 }
 
-Result<LogView> StoreCalls::Look() {
-  const auto seen = std::make_shared<LogView>();
-  GS_TRY(Wait([this, seen](LogStore::Done done) {
-    store_.Look([seen, done = std::move(done)](const StoreResult& result, const LogView& view) {
-      *seen = view;
+template <typename T>
+Result<T> StoreCalls::WaitFor(
+    const std::function<void(std::function<void(StoreResult, T)>)>& call) {
+  const auto answer = std::make_shared<T>();
+  GS_TRY(Wait([&call, answer](LogStore::Done done) {
+    call([answer, done = std::move(done)](const StoreResult& result, T got) {
+      *answer = std::move(got);
       done(result);
     });
   }));
-  return *seen;
+  return std::move(*answer);
+}
+
+Result<LogView> StoreCalls::Look() {
+  return WaitFor<LogView>([this](auto done) { store_.Look(std::move(done)); });
 }
 
 Result<std::vector<LogPart>> StoreCalls::Read(std::uint64_t from, Revision at) {
-  const auto page = std::make_shared<std::vector<LogPart>>();
-  GS_TRY(Wait([&, page](LogStore::Done done) {
-    store_.Read(
-        from, kPage, at,
-        [page, done = std::move(done)](const StoreResult& result, std::vector<LogPart> parts) {
-          *page = std::move(parts);
-          done(result);
-        });
-  }));
-  return std::move(*page);
+  return WaitFor<std::vector<LogPart>>(
+      [&](auto done) { store_.Read(from, kPage, at, std::move(done)); });
 }
 
 Result<LogStore::Acquired> StoreCalls::Acquire(const LogView& seen, const Reign& reign) {
-  const auto acquired = std::make_shared<LogStore::Acquired>();
-  GS_TRY(Wait([&, acquired](LogStore::Done done) {
-    store_.Acquire(seen, reign,
-                   [acquired, done = std::move(done)](const StoreResult& result,
-                                                      const LogStore::Acquired& got) {
-                     *acquired = got;
-                     done(result);
-                   });
-  }));
-  return *acquired;
+  return WaitFor<LogStore::Acquired>(
+      [&](auto done) { store_.Acquire(seen, reign, std::move(done)); });
 }
 
 Status StoreCalls::Append(Revision fence, std::uint64_t seq, const std::string& bytes,

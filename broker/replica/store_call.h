@@ -30,6 +30,9 @@ class StoreCalls {
  private:
   // `call` gets the callback for the answer. An error: there was no answer in time.
   Status Wait(const std::function<void(LogStore::Done)>& call);
+  // The same for an answer with a value.
+  template <typename T>
+  Result<T> WaitFor(const std::function<void(std::function<void(StoreResult, T)>)>& call);
   void BeatIfDue(Time now);
 
   LogStore& store_;
