@@ -87,12 +87,10 @@ struct Live {
 
 Status FindLive(const std::string& directory, Live& live) {
   WalRecovery recovery(SystemFileSystem(), directory);
-  Status status = recovery.Run([](const WalRecovery::Segment&) {},
-                               [&live](const Record& record, std::size_t size) -> Status {
-                                 live.Note(record, size);
-                                 return {};
-                               },
-                               [](const FollowProgress&) {});
+  Status status = recovery.Run([&live](const Record& record, std::size_t size) {
+    live.Note(record, size);
+    return Status();
+  });
   live.next_id = std::max(live.next_id, recovery.kept_ids());
   return status;
 }
@@ -108,12 +106,10 @@ Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
 Status CopyLive(const std::string& directory, const Live& live, Importer& importer) {
   WalRecovery recovery(SystemFileSystem(), directory);
   Status sent;
-  const Status read = recovery.Run([](const WalRecovery::Segment&) {},
-                                   [&](const Record& record, std::size_t) -> Status {
-                                     if (live.Needs(record)) sent = importer.Add(record);
-                                     return sent;
-                                   },
-                                   [](const FollowProgress&) {});
+  const Status read = recovery.Run([&](const Record& record, std::size_t) {
+    if (live.Needs(record)) sent = importer.Add(record);
+    return sent;
+  });
   // `read` would blame the file whose record could not be sent.
   GS_TRY(sent);
   GS_TRY(read);

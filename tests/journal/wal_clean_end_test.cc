@@ -34,10 +34,7 @@ class WalCleanEnd : public testing::Test {
     before_ = rig_.model->state();
     image_ = rig_.disk.Image();
     WalRecovery recovery(rig_.disk, Rig::kDirectory);
-    ASSERT_TRUE(recovery
-                    .Run([](const WalRecovery::Segment&) {},
-                         [](const Record&, std::size_t) { return Status(); }, nullptr)
-                    .ok());
+    ASSERT_TRUE(recovery.Run([](const Record&, std::size_t) { return Status(); }).ok());
     ASSERT_TRUE(recovery.ended());
     newest_ = recovery.segments().back().path;
     oldest_ = recovery.segments().front().path;

@@ -22,8 +22,7 @@ struct End {
 };
 End EndOf(Rig& rig) {
   WalRecovery recovery(rig.disk, Rig::kDirectory);
-  const Status status = recovery.Run([](const WalRecovery::Segment&) {},
-                                     [](const Record&, std::size_t) { return Status(); }, nullptr);
+  const Status status = recovery.Run([](const Record&, std::size_t) { return Status(); });
   EXPECT_TRUE(status.ok()) << status.message();
   return {recovery.segments().back().path, recovery.used()};
 }

@@ -163,16 +163,13 @@ class WalIndex : public testing::Test {
     std::vector<std::string> seen;
     WalRecovery recovery(disk_, "/data");
     if (use_indexes) recovery.UseIndexes();
-    const Status status = recovery.Run(
-        [](const WalRecovery::Segment&) {},
-        [&](const Record& record, std::size_t size) {
-          const std::uint64_t body = record.body.size() + record.body_left_out;
-          seen.push_back(std::to_string(static_cast<int>(record.kind)) + " " +
-                         std::to_string(record.id) + " " + std::to_string(body) + " " +
-                         std::to_string(size) + " at " + std::to_string(recovery.offset()));
-          return Status();
-        },
-        nullptr);
+    const Status status = recovery.Run([&](const Record& record, std::size_t size) {
+      const std::uint64_t body = record.body.size() + record.body_left_out;
+      seen.push_back(std::to_string(static_cast<int>(record.kind)) + " " +
+                     std::to_string(record.id) + " " + std::to_string(body) + " " +
+                     std::to_string(size) + " at " + std::to_string(recovery.offset()));
+      return Status();
+    });
     seen.push_back(std::to_string(recovery.last()) + status.message());
     return seen;
   }

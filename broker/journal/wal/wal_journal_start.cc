@@ -49,14 +49,12 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
     NoteSetAsideFile(id, file.bytes);
   }
   GS_TRY(recovery.Run(
-      [this](const WalRecovery::Segment& segment) {
-        compactor_.Begin(segment.number, segment.size);
-      },
       [this, &recovery](const Record& record, std::size_t size) {
         compactor_.OnRecord(record, {size, recovery.offset()});
         NoteId(record);
         return aside_.empty() ? state_->Apply(record) : ApplySetAside(record);
       },
+      [this](const FoundSegment& segment) { compactor_.Begin(segment.number, segment.size); },
       [&events](const FollowProgress& progress) { events.OnFollowing(progress); }));
   torn_ = recovery.torn();
   if (!torn_.empty()) Log(LogLevel::kWarning, torn_);
@@ -72,7 +70,7 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
 Status WalJournal::Repair(const WalRecovery& recovery) {
   GS_TRY(RewriteTail(recovery));
   GS_TRY(KeepStart(recovery));
-  for (const WalRecovery::Segment& segment : recovery.released()) {
+  for (const FoundSegment& segment : recovery.released()) {
     GS_TRY(Fault{file_system_.Unlink(segment.path), "unlink", segment.path}.ToStatus());
   }
   for (auto at = aside_.begin(); at != aside_.end();) {
@@ -135,12 +133,12 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   SegmentFiles files(file_system_, options_.directory, *directory_, state_file_,
                      options_.segment_size, journal_salt_);
   segment_ = options_.first_segment - 1;
-  for (const WalRecovery::Segment& segment : recovery.segments()) {
+  for (const FoundSegment& segment : recovery.segments()) {
     const bool last = &segment == &recovery.segments().back();
     files.Adopt(segment.number, last ? recovery.used() : segment.size);
     segment_ = segment.number;
   }
-  for (const WalRecovery::Segment& segment : recovery.prepared()) {
+  for (const FoundSegment& segment : recovery.prepared()) {
     if (!start_is_kept_) break;  // one of them may be kept as begun
     if (Fault fault = files.AdoptPrepared(segment.number, segment.size)) return fault.ToStatus();
   }

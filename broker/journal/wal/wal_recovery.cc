@@ -67,7 +67,7 @@ Status LoadSegment(FileSystem& file_system, const FoundSegment& segment, ByteBuf
 WalRecovery::WalRecovery(FileSystem& file_system, std::string directory)
     : file_system_(file_system), directory_(std::move(directory)) {}
 
-Status WalRecovery::Run(const std::function<void(const Segment&)>& begin, const Visit& visit,
+Status WalRecovery::Run(const Visit& visit, const std::function<void(const FoundSegment&)>& begin,
                         const std::function<void(const FollowProgress&)>& on_progress) {
   on_progress_ = on_progress;
   std::vector<FoundSegment> found = GS_TRY(FindSegments(file_system_, directory_));
@@ -75,8 +75,7 @@ Status WalRecovery::Run(const std::function<void(const Segment&)>& begin, const 
   GS_TRY(Arrange(std::move(found)));
   for (const FoundSegment& segment : log_) {
     if (on_progress_) on_progress_(progress_);
-    segments_.push_back({segment.number, segment.path, segment.size});
-    begin(segments_.back());
+    if (begin) begin(segment);
     GS_TRY(ReadSegment(segment, &segment == &log_.back(), visit));
   }
   bytes_.Free();
@@ -89,11 +88,11 @@ Status WalRecovery::Run(const std::function<void(const Segment&)>& begin, const 
 // write.
 Status WalRecovery::CheckKept() {
   if (!kept_) return {};
-  const std::uint64_t newest = segments_.empty() ? 0 : segments_.back().number;
+  const std::uint64_t newest = log_.empty() ? 0 : log_.back().number;
   if (last_ < kept_->lsn) {
-    const bool other = segments_.empty() || (kept_->ended && newest < kept_->segment);
+    const bool other = log_.empty() || (kept_->ended && newest < kept_->segment);
     const std::string path =
-        other ? directory_ + "/" + SegmentName(kept_->segment) : segments_.back().path;
+        other ? directory_ + "/" + SegmentName(kept_->segment) : log_.back().path;
     return Damaged(path, other ? kSegmentHeaderSize : used_,
                    "the log ends at record " + std::to_string(last_) + ", and records up to " +
                        std::to_string(kept_->lsn) + " were on disk");
@@ -105,7 +104,7 @@ Status WalRecovery::CheckKept() {
 
 std::uint64_t WalRecovery::kept_ids() const {
   if (!kept_) return 0;
-  const std::uint64_t newest = segments_.empty() ? 0 : segments_.back().number;
+  const std::uint64_t newest = log_.empty() ? 0 : log_.back().number;
   return ended_ || newest < kept_->segment ? kept_->next_id : 0;
 }
 
@@ -120,7 +119,7 @@ Status WalRecovery::Arrange(std::vector<FoundSegment> found) {
   GS_TRY(FindEnd(found));
   for (FoundSegment& segment : found) {
     if (segment.number < oldest_) {
-      released_.push_back({segment.number, segment.path, segment.size});
+      released_.push_back(std::move(segment));
       continue;
     }
     if (!segment.header_status.ok()) {
@@ -139,9 +138,8 @@ Status WalRecovery::Arrange(std::vector<FoundSegment> found) {
 // Checks that the last segments are there: prepared segments follow right behind them.
 Status WalRecovery::CheckStart() const {
   const std::uint64_t expected = log_.empty() ? 0 : log_.back().number;
-  const auto is_kept = [this](const Segment& segment) { return segment.number == kept_->segment; };
   if (kept_ && kept_->segment > expected &&
-      std::none_of(prepared_.begin(), prepared_.end(), is_kept)) {
+      std::ranges::find(prepared_, kept_->segment, &FoundSegment::number) == prepared_.end()) {
     return Damaged(directory_ + "/" + SegmentName(kept_->segment), 0, "the file is missing");
   }
   if (prepared_.empty()) return {};
@@ -167,7 +165,7 @@ Status WalRecovery::FindEnd(std::vector<FoundSegment>& found) {
     }
     SegmentReader reader(bytes_.view(), last.header);
     if (reader.Next() == SegmentReader::Item::kBad) NoteTorn(last.path, kSegmentHeaderSize);
-    prepared_.push_back({last.number, last.path, last.size});
+    prepared_.push_back(std::move(found.back()));
     found.pop_back();
   }
   return {};
@@ -182,11 +180,11 @@ void WalRecovery::NoteTorn(const std::string& path, std::uint64_t offset) {
 
 // A segment without a complete first batch counts as not begun.
 void WalRecovery::DropEmptyLast() {
-  if (segments_.empty() || used_ != kSegmentHeaderSize) return;
-  prepared_.push_back(segments_.back());
-  segments_.pop_back();
+  if (log_.empty() || used_ != kSegmentHeaderSize) return;
+  prepared_.push_back(std::move(log_.back()));
+  log_.pop_back();
   // The segment before was complete on disk when this one was begun.
-  used_ = synced_ = segments_.empty() ? 0 : segments_.back().size;
+  used_ = synced_ = log_.empty() ? 0 : log_.back().size;
 }
 
 Status WalRecovery::ReadSegment(const FoundSegment& segment, bool is_last, const Visit& visit) {

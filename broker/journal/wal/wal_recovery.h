@@ -48,11 +48,6 @@ class WalRecovery {
  public:
   // A record and the length of its frame.
   using Visit = std::function<Status(const Record&, std::size_t size)>;
-  struct Segment {
-    std::uint64_t number = 0;
-    std::string path;
-    std::uint64_t size = 0;
-  };
 
   WalRecovery(FileSystem& file_system, std::string directory);
 
@@ -60,17 +55,17 @@ class WalRecovery {
   // called before Run.
   void UseIndexes() { use_indexes_ = true; }
 
-  // Calls `begin` before the records of each segment.
-  Status Run(const std::function<void(const Segment&)>& begin, const Visit& visit,
-             const std::function<void(const FollowProgress&)>& on_progress);
+  // Calls `begin`, if there is one, before the records of each segment.
+  Status Run(const Visit& visit, const std::function<void(const FoundSegment&)>& begin = nullptr,
+             const std::function<void(const FollowProgress&)>& on_progress = nullptr);
 
   // Where the record that is visited lies in its segment.
   std::uint64_t offset() const { return offset_; }
 
   // What Run found.
-  const std::vector<Segment>& segments() const { return segments_; }  // of the log
-  const std::vector<Segment>& released() const { return released_; }  // left over, of no use
-  const std::vector<Segment>& prepared() const { return prepared_; }  // nothing is in them
+  const std::vector<FoundSegment>& segments() const { return log_; }
+  const std::vector<FoundSegment>& released() const { return released_; }  // left over, of no use
+  const std::vector<FoundSegment>& prepared() const { return prepared_; }  // nothing is in them
   // Those of the log that were read whole, and are worth an index.
   const std::vector<std::uint64_t>& without_index() const { return without_index_; }
   Lsn last() const { return last_; }
@@ -105,9 +100,7 @@ class WalRecovery {
   bool use_indexes_ = false;
   ByteBuffer bytes_;
   RecordCodec codec_;
-  std::vector<FoundSegment> log_;
-  std::vector<Segment> segments_, released_;
-  std::vector<Segment> prepared_;
+  std::vector<FoundSegment> log_, released_, prepared_;
   std::vector<std::uint64_t> without_index_;
   std::uint64_t oldest_ = 0;
   bool started_ = false;

@@ -116,22 +116,22 @@ Status WalScan::ReadAll(const std::vector<FoundSegment>& found) {
   return {};
 }
 
+// Certain, unless the caller says otherwise.
+WalScan::Stop& WalScan::StopAt(const std::string& path, std::uint64_t segment, std::uint64_t from,
+                               std::uint64_t to, const std::string& why) {
+  return stops_.emplace_back(
+      Stop{{.path = path, .from = from, .to = to, .why = why, .first = next_}, segment});
+}
+
 void WalScan::Missing(std::uint64_t segment) {
   const std::string path = directory_ + "/" + SegmentName(segment);
-  stops_.push_back(
-      {{.path = path, .why = "the file is missing", .first = next_}, segment, true, false});
+  StopAt(path, segment, 0, 0, "the file is missing");
 }
 
 Status WalScan::ReadSegment(const FoundSegment& segment) {
   segments_.push_back({segment.path, segment.number, segment.size, 0});
   if (!segment.header_status.ok()) {
-    stops_.push_back({{.path = segment.path,
-                       .to = segment.size,
-                       .why = segment.header_status.message(),
-                       .first = next_},
-                      segment.number,
-                      true,
-                      false});
+    StopAt(segment.path, segment.number, 0, segment.size, segment.header_status.message());
     return {};
   }
   GS_TRY(LoadSegment(file_system_, segment, bytes_));
@@ -166,39 +166,26 @@ void WalScan::ReadRecord(const SegmentReader& reader, const FoundSegment& segmen
 // Notes the unreadable part and goes on behind it. False: nothing readable follows.
 bool WalScan::PassOver(SegmentReader& reader, SegmentReader::Item item,
                        const FoundSegment& segment) {
-  Stop stop{{.path = segment.path,
-             .from = reader.offset(),
-             .to = segment.size,
-             .why = "it cannot be read",
-             .first = next_},
-            segment.number,
-            false,
-            item == SegmentReader::Item::kEnd};
-  if (reader.SkipToAny()) {
+  Stop& stop =
+      StopAt(segment.path, segment.number, reader.offset(), segment.size, "it cannot be read");
+  stop.readable = item == SegmentReader::Item::kEnd;
+  stop.certain = reader.SkipToAny();
+  if (stop.certain) {
     stop.gap.to = reader.next();
-    stop.certain = true;
-    stops_.push_back(std::move(stop));
     return true;
   }
   if (reader.offset() == kSegmentHeaderSize && segment.number < last_begun_) {
     stop.gap.why = "its first mark cannot be read";
     stop.certain = true;
   }
-  stops_.push_back(std::move(stop));
   return false;
 }
 
 void WalScan::TakeMark(const Mark& mark, const FoundSegment& segment, std::uint64_t offset) {
   const std::uint64_t missing = next_ != 0 && mark.next > next_ ? mark.next - next_ : 0;
   if (missing > 0 && stops_.empty()) {
-    stops_.push_back({{.path = segment.path,
-                       .from = offset,
-                       .to = offset + kMarkSize,
-                       .why = "what should be before it is not there",
-                       .first = next_},
-                      segment.number,
-                      true,
-                      false});
+    StopAt(segment.path, segment.number, offset, offset + kMarkSize,
+           "what should be before it is not there");
   }
   Settle(missing);
   next_ = mark.next;
@@ -255,8 +242,7 @@ void WalScan::Finish() {
 // If a broker could start with this log, nothing behind its end was acknowledged.
 Status WalScan::Judge() {
   WalRecovery recovery(file_system_, directory_);
-  Status status = recovery.Run([](const WalRecovery::Segment&) {},
-                               [](const Record&, std::size_t) { return Status(); }, nullptr);
+  Status status = recovery.Run([](const Record&, std::size_t) { return Status(); });
   if (status.ok()) {
     for (WalGap& gap : gaps_) {
       gap.torn = true;

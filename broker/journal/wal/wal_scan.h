@@ -66,8 +66,8 @@ class WalScan {
   struct Stop {
     WalGap gap;
     std::uint64_t segment = 0;
-    bool certain = false;
-    bool readable = true;  // an end, not what cannot be read
+    bool certain = true;
+    bool readable = false;  // an end, not what cannot be read
   };
 
   Status ReadKept();
@@ -77,6 +77,8 @@ class WalScan {
   void ReadRecord(const SegmentReader& reader, const FoundSegment& segment);
   bool PassOver(SegmentReader& reader, SegmentReader::Item item, const FoundSegment& segment);
   void TakeMark(const Mark& mark, const FoundSegment& segment, std::uint64_t offset);
+  Stop& StopAt(const std::string& path, std::uint64_t segment, std::uint64_t from, std::uint64_t to,
+               const std::string& why);
   void Missing(std::uint64_t segment);
   void Settle(std::uint64_t missing);
   void Finish();
