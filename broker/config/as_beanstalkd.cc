@@ -32,12 +32,7 @@ constexpr std::array<ForeignOption, 13> kBeanstalkdOptions = {{
 // beanstalkd's default is 50 ms; 0 is before every answer.
 Result<std::string> SyncOf(const ForeignValues& given) {
   if (given.contains("-F")) return std::string("never");
-  const auto interval = given.find("-f");
-  if (interval == given.end()) return std::string("50ms");
-  std::uint64_t ms = 0;
-  if (!ParseNumber(interval->second, ms)) {
-    return Status(Code::kInvalid, fmt::format("-f: '{}': expected a number", interval->second));
-  }
+  const std::uint64_t ms = GS_TRY(NumberOr(given, "-f", 50));
   if (ms == 0) return std::string("always");
   return fmt::format("{}ms", std::min<std::uint64_t>(ms, 3'600'000));
 }
@@ -75,21 +70,15 @@ Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments) 
   AddFlag(translation, "--sync", sync, "-f");
   AddFlag(translation, "--beanstalk-version", std::string(kBeanstalkdVersion), "");
   AddFlag(translation, "--gearman-version", std::string(kGearmandVersion), "");
-  const auto pass = [&](const char* name, const char* flag) {
-    const auto found = given.find(name);
-    if (found != given.end()) AddFlag(translation, flag, found->second, name);
-  };
-  pass("-b", "--data-dir");
+  PassFlag(translation, given, "-b", "--data-dir");
   if (given.contains("-b")) AddFlag(translation, "--import-binlog", "yes", "-b");
-  pass("-u", "--user");
+  PassFlag(translation, given, "-u", "--user");
   if (const auto size = given.find("-z"); size != given.end()) {
     size->second = JobSizeOf(size->second, translation.warnings);
   }
-  pass("-z", "--max-job-size");
+  PassFlag(translation, given, "-z", "--max-job-size");
   if (given.contains("-V")) AddFlag(translation, "--log-level", "debug", "-V");
-  for (std::string& warning : WarningsOf(kBeanstalkdOptions, given)) {
-    translation.warnings.push_back(std::move(warning));
-  }
+  AddWarnings(translation, kBeanstalkdOptions, given);
   return translation;
 }
 

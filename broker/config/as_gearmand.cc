@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "broker/base/split.h"
 #include "broker/base/status.h"
 #include "broker/config/foreign.h"
 
@@ -92,9 +91,7 @@ class Translator {
     AddServerName();
     Add("--beanstalk-version", std::string(kBeanstalkdVersion), "");
     Add("--gearman-version", std::string(kGearmandVersion), "");
-    for (std::string& warning : WarningsOf(kGearmandOptions, given_)) {
-      out_.warnings.push_back(std::move(warning));
-    }
+    AddWarnings(out_, kGearmandOptions, given_);
     return CheckQueue();
   }
 
@@ -129,9 +126,7 @@ class Translator {
     AddFlag(out_, std::move(flag), std::move(value), name);
   }
 
-  void Pass(std::string_view name, const char* flag) {
-    if (Has(name)) Add(flag, Value(name, ""), name);
-  }
+  void Pass(std::string_view name, const char* flag) { PassFlag(out_, given_, name, flag); }
 
   void AddListen() {
     const char* usual = std::getenv("GEARMAND_PORT");
@@ -174,22 +169,14 @@ class Translator {
   }
 
   Status AddWakeup() {
-    const std::string wakeup = Value("--worker-wakeup", "0");
-    std::uint64_t workers = 0;
-    if (!ParseNumber(wakeup, workers)) {
-      return {Code::kInvalid, fmt::format("--worker-wakeup: '{}': expected a number", wakeup)};
-    }
+    const std::uint64_t workers = GS_TRY(NumberOr(given_, "--worker-wakeup", 0));
     Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all", "--worker-wakeup");
     return {};
   }
 
   // One thread for all clients is what the broker has anyway.
   Status AddRouters() {
-    std::uint64_t threads = 0;
-    const std::string text = Value("--threads", "0");
-    if (!ParseNumber(text, threads)) {
-      return {Code::kInvalid, fmt::format("--threads: '{}': expected a number", text)};
-    }
+    const std::uint64_t threads = GS_TRY(NumberOr(given_, "--threads", 0));
     const std::uint64_t routers = std::min<std::uint64_t>(threads, Config::kMostRouters);
     if (threads > 1) Add("--routers", fmt::format("{}", routers), "--threads");
     return {};

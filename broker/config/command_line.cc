@@ -10,7 +10,6 @@
 namespace gearstalk {
 namespace {
 
-// The value of --journal-check for a shared journal.
 // In place of a directory: the journal that the options name.
 bool IsReplica(std::string_view journal) { return journal == "etcd" || journal == "postgres"; }
 
@@ -37,31 +36,25 @@ struct Flags {
 };
 
 Flags::Flags() {
-  app.add_option("--config", file, "Configuration file (YAML).")
-      ->type_name("FILE")
-      ->check(MustBeNamed);
+  const auto add = [this](const char* flag, std::string& value, const char* type,
+                          const char* help) {
+    return app.add_option(flag, value, help)->type_name(type)->check(MustBeNamed);
+  };
+  add("--config", file, "FILE", "Configuration file (YAML).");
   app.add_flag("--check-config", check,
                "Check the configuration and all that it names, print every error, and exit.");
   app.add_flag("--version", version, "Print the version, and those of the libraries; exit.");
-  app.add_option("--journal-check", journal_to_check,
-                 "List what is in a journal, and all damage; exit. `etcd` or `postgres`: in the "
-                 "replicated one.")
-      ->type_name("DIR|etcd|postgres")
-      ->check(MustBeNamed);
-  app.add_option("--journal-salvage", journal_to_salvage,
-                 "Make a new journal from all that can be read of a damaged one; exit.")
-      ->type_name("DIR")
-      ->check(MustBeNamed)
+  add("--journal-check", journal_to_check, "DIR|etcd|postgres",
+      "List what is in a journal, and all damage; exit. `etcd` or `postgres`: in the replicated "
+      "one.");
+  add("--journal-salvage", journal_to_salvage, "DIR",
+      "Make a new journal from all that can be read of a damaged one; exit.")
       ->excludes("--journal-check");
-  app.add_option("--journal-export", export_to,
-                 "Write the replicated journal into a new journal directory; exit.")
-      ->type_name("DIR")
-      ->check(MustBeNamed)
+  add("--journal-export", export_to, "DIR",
+      "Write the replicated journal into a new journal directory; exit.")
       ->excludes("--journal-check");
-  app.add_option("--journal-import", import_from,
-                 "Write a journal directory into a replicated journal that is not used yet; exit.")
-      ->type_name("DIR")
-      ->check(MustBeNamed)
+  add("--journal-import", import_from, "DIR",
+      "Write a journal directory into a replicated journal that is not used yet; exit.")
       ->excludes("--journal-check")
       ->excludes("--journal-export");
   app.add_flag("--journal-upgrade", upgrade,

@@ -5,14 +5,15 @@
 
 #include <algorithm>
 
+#include "broker/base/split.h"
+
 namespace gearstalk {
 namespace {
 
 Status Bad(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
 std::string_view BaseName(std::string_view program) {
-  const std::size_t slash = program.rfind('/');
-  return slash == std::string_view::npos ? program : program.substr(slash + 1);
+  return program.substr(program.rfind('/') + 1);
 }
 
 std::string NameOf(const ForeignOption& option) {
@@ -47,8 +48,7 @@ const ForeignOption* Found(std::span<const ForeignOption> options, int code) {
   if (code >= Grammar::kFirstLong) {
     return &options[static_cast<std::size_t>(code - Grammar::kFirstLong)];
   }
-  const auto at = std::find_if(options.begin(), options.end(),
-                               [&](const ForeignOption& option) { return option.letter == code; });
+  const auto at = std::ranges::find(options, code, &ForeignOption::letter);
   return at == options.end() ? nullptr : &*at;
 }
 
@@ -99,15 +99,20 @@ std::string ValueOr(const ForeignValues& values, std::string_view option,
   return found == values.end() ? std::string(otherwise) : found->second;
 }
 
-std::vector<std::string> WarningsOf(std::span<const ForeignOption> options,
-                                    const ForeignValues& values) {
-  std::vector<std::string> warnings;
+Result<std::uint64_t> NumberOr(const ForeignValues& values, std::string_view option,
+                               std::uint64_t otherwise) {
+  const auto found = values.find(option);
+  if (found == values.end() || ParseNumber(found->second, otherwise)) return otherwise;
+  return Bad(fmt::format("{}: '{}': expected a number", option, found->second));
+}
+
+void AddWarnings(Translation& translation, std::span<const ForeignOption> options,
+                 const ForeignValues& values) {
   for (const ForeignOption& option : options) {
     if (!option.here.empty() || !values.contains(NameOf(option))) continue;
-    warnings.push_back(
+    translation.warnings.push_back(
         fmt::format("'{}' has no counterpart in gearstalkd and no effect", NameOf(option)));
   }
-  return warnings;
 }
 
 std::string HelpOf(std::string_view program, std::span<const ForeignOption> options) {
@@ -136,6 +141,12 @@ void AddFlag(Translation& translation, std::string flag, std::string value, std:
   translation.names[flag] = name;
   translation.arguments.push_back(std::move(flag));
   translation.arguments.push_back(std::move(value));
+}
+
+void PassFlag(Translation& translation, const ForeignValues& values, std::string_view name,
+              std::string flag) {
+  const auto found = values.find(name);
+  if (found != values.end()) AddFlag(translation, std::move(flag), found->second, name);
 }
 
 int BadUsageExitOf(std::string_view program) { return BaseName(program) == "gearmand" ? 1 : 2; }

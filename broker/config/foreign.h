@@ -25,6 +25,8 @@ using ForeignValues = std::map<std::string, std::string, std::less<>>;
 // The option's value; without one `otherwise`.
 std::string ValueOr(const ForeignValues& values, std::string_view option,
                     std::string_view otherwise);
+Result<std::uint64_t> NumberOr(const ForeignValues& values, std::string_view option,
+                               std::uint64_t otherwise);
 
 // Options as getopt has them: -pVALUE, -p VALUE, --port VALUE, --port=VALUE; letters without values
 // may be joined, and long names cut as far as they are unique. Unknown ones are errors.
@@ -56,9 +58,12 @@ int BadUsageExitOf(std::string_view program);
 
 // For those two: sets a flag of ours; `name` is the option that asked for it.
 void AddFlag(Translation& translation, std::string flag, std::string value, std::string_view name);
+// The same with the value of that option, if it was given.
+void PassFlag(Translation& translation, const ForeignValues& values, std::string_view name,
+              std::string flag);
 // One warning for each of `values` without a counterpart, and the help.
-std::vector<std::string> WarningsOf(std::span<const ForeignOption> options,
-                                    const ForeignValues& values);
+void AddWarnings(Translation& translation, std::span<const ForeignOption> options,
+                 const ForeignValues& values);
 std::string HelpOf(std::string_view program, std::span<const ForeignOption> options);
 // ADDR:PORT as `listen` wants it.
 std::string AddressText(std::string_view host, std::string_view port);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,7 +17,6 @@
 namespace gearstalk::kinds {
 
 inline constexpr std::uint64_t kAnySize = std::uint64_t{1} << 50;
-inline constexpr std::uint64_t kAny32 = std::numeric_limits<std::uint32_t>::max();
 
 inline std::vector<std::string> OneUnlessEmpty(const std::string& text) {
   return text.empty() ? std::vector<std::string>{} : std::vector{text};

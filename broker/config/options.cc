@@ -14,7 +14,6 @@ namespace {
 
 using kinds::Checked;
 using kinds::Choice;
-using kinds::kAny32;
 using kinds::kAnySize;
 using kinds::List;
 using kinds::Number;
@@ -107,7 +106,7 @@ Status AddMaxQueue(Config& config, std::string_view text) {
   bool good = words.size() == 2 || words.size() == 4;
   for (std::size_t i = 0; good && i < limit.jobs.size(); ++i) {
     std::uint64_t number = 0;
-    good = ParseNumber(words[words.size() == 2 ? 1 : i + 1], number) && number <= kAny32;
+    good = ParseNumber(words[words.size() == 2 ? 1 : i + 1], number) && number <= UINT32_MAX;
     limit.jobs[i] = static_cast<std::int64_t>(number);
   }
   if (!good) return Expected("'TUBE N' or 'TUBE HIGH NORMAL LOW'");
@@ -155,7 +154,7 @@ Kind BytesBySize(Field field) {
 Kind MaxQueue() {
   return {.shape = "TUBE N | TUBE HIGH NORMAL LOW",
           .unit = "jobs",
-          .range = fmt::format("0 to {}", kAny32),
+          .range = fmt::format("0 to {}", UINT32_MAX),
           .set = AddMaxQueue,
           .get = GetMaxQueue,
           .copy = kinds::Copy(FIELD(limits.maxqueue)),
@@ -244,10 +243,10 @@ std::vector<Option> Logging() {
 std::vector<Option> Limits() {
   return {
       {"limits.connections", Apply::kLimits,
-       Number(FIELD(limits.connections), "connections", 0, kAny32),
+       Number(FIELD(limits.connections), "connections", 0, UINT32_MAX),
        "Most connections at a time; 0: as many as the descriptors of the process allow."},
       {"limits.connections_per_address", Apply::kLimits,
-       Number(FIELD(limits.connections_per_address), "connections", 0, kAny32),
+       Number(FIELD(limits.connections_per_address), "connections", 0, UINT32_MAX),
        "Most connections at a time from one address; 0: no limit."},
       {"limits.memory", Apply::kLimits, BytesBySize(FIELD(limits.memory)),
        "Memory of jobs, tubes, watches, waiting clients and unsent replies at which puts and "
@@ -264,7 +263,7 @@ std::vector<Option> Limits() {
        "Free space on the disk of data_dir below which new jobs that would be stored are refused; "
        "they are taken again a tenth above it. 0: only a full disk refuses.",
        "a twentieth of the file system, 1 GiB at most", "2147483648"},
-      {"limits.tubes", Apply::kLimits, Number(FIELD(limits.tubes), "tubes", 0, kAny32),
+      {"limits.tubes", Apply::kLimits, Number(FIELD(limits.tubes), "tubes", 0, UINT32_MAX),
        "Most tubes at a time; 0: no limit."},
       {"limits.output", Apply::kLimits, Number(FIELD(limits.output), "bytes", 4096, 1U << 30),
        "Bytes that wait for a client that does not read, at which its commands are no longer run."},
@@ -336,13 +335,13 @@ std::vector<Option> Protocols() {
        "of gearmand.",
        "the version of gearstalkd", "1.1.20"},
       {"gearman.default_ttr", Apply::kGearman,
-       Number(FIELD(gearman.default_ttr), "seconds", 1, kAny32),
+       Number(FIELD(gearman.default_ttr), "seconds", 1, UINT32_MAX),
        "Time to run of a Gearman job that a beanstalk consumer reserves."},
       {"gearman.job_retries", Apply::kGearman,
-       Number(FIELD(gearman.job_retries), "tries", 0, kAny32),
+       Number(FIELD(gearman.job_retries), "tries", 0, UINT32_MAX),
        "Lost tries after which a job fails; 0 is no limit."},
       {"gearman.idle_functions", Apply::kGearman,
-       Number(FIELD(gearman.idle_functions), "functions", 0, kAny32),
+       Number(FIELD(gearman.idle_functions), "functions", 0, UINT32_MAX),
        "Functions without workers and jobs that `status` still lists, each for a day; the oldest "
        "go."},
       {"gearman.worker_wakeup", Apply::kGearman,
@@ -351,13 +350,13 @@ std::vector<Option> Protocols() {
       {"gearman.exceptions", Apply::kGearman, Truth(FIELD(gearman.exceptions)),
        "Send exceptions also to clients that did not ask for them."},
       {"gearman.priority_high", Apply::kRestart,
-       Number(FIELD(gearman.priority_high), "priority", 0, kAny32),
+       Number(FIELD(gearman.priority_high), "priority", 0, UINT32_MAX),
        "Priority number of SUBMIT_JOB_HIGH."},
       {"gearman.priority_normal", Apply::kRestart,
-       Number(FIELD(gearman.priority_normal), "priority", 0, kAny32),
+       Number(FIELD(gearman.priority_normal), "priority", 0, UINT32_MAX),
        "Priority number of SUBMIT_JOB."},
       {"gearman.priority_low", Apply::kRestart,
-       Number(FIELD(gearman.priority_low), "priority", 0, kAny32),
+       Number(FIELD(gearman.priority_low), "priority", 0, UINT32_MAX),
        "Priority number of SUBMIT_JOB_LOW."},
   };
 }
@@ -499,8 +498,7 @@ std::span<const Option> Options() {
 }
 
 const Option* FindOption(std::string_view key) {
-  const auto found = std::find_if(Options().begin(), Options().end(),
-                                  [&](const Option& option) { return option.key == key; });
+  const auto found = std::ranges::find(Options(), key, &Option::key);
   return found == Options().end() ? nullptr : &*found;
 }
 

@@ -11,7 +11,6 @@
 #include "broker/base/near_names.h"
 #include "broker/base/split.h"
 #include "broker/base/status.h"
-#include "broker/config/kinds.h"
 #include "broker/policy/duration.h"
 
 namespace gearstalk {
@@ -122,13 +121,8 @@ void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
 
 // --- schedules
 
-Status SetNumber(std::string_view text, std::uint64_t most, std::uint32_t& field) {
-  std::uint64_t number = 0;
-  if (!ParseNumber(text, number) || number > most) {
-    return Expected(fmt::format("a number from 0 to {}", most));
-  }
-  field = static_cast<std::uint32_t>(number);
-  return {};
+Status SetPriority(std::string_view text, std::uint32_t& field) {
+  return ParseNumber(text, field) ? Status() : Expected("a number from 0 to 4294967295");
 }
 
 Status SetName(std::string_view text, std::string& field) {
@@ -188,8 +182,7 @@ constexpr ScheduleKey kScheduleKeys[] = {
        return Status();
      }},
     {"time_zone", [](Schedule& s, std::string_view text) { return SetZone(text, s.time_zone); }},
-    {"priority",
-     [](Schedule& s, std::string_view text) { return SetNumber(text, kinds::kAny32, s.priority); }},
+    {"priority", [](Schedule& s, std::string_view text) { return SetPriority(text, s.priority); }},
     {"ttr", [](Schedule& s, std::string_view text) { return ReadSeconds(text, s.ttr_s); }},
     {"delay", [](Schedule& s, std::string_view text) { return ReadSeconds(text, s.delay_s); }},
     {"overlap", [](Schedule& s, std::string_view text) { return SetOverlap(text, s.overlap); }},
@@ -202,8 +195,7 @@ constexpr ScheduleKey kScheduleKeys[] = {
 // What is wrong with a schedule as a whole; empty if nothing is.
 std::string Doubt(const Schedule& schedule, const Config& config) {
   if (schedule.name.empty()) return "an entry without 'name'";
-  if (std::any_of(config.schedules.begin(), config.schedules.end(),
-                  [&](const Schedule& other) { return other.name == schedule.name; })) {
+  if (std::ranges::count(config.schedules, schedule.name, &Schedule::name) > 0) {
     return fmt::format("two schedules are called '{}'", schedule.name);
   }
   if (schedule.cron.empty() == (schedule.every == 0)) {
@@ -219,9 +211,7 @@ void ReadSchedule(const YAML::Node& node, const BlameNode& blame, Config& config
   for (const ScheduleKey& key : kScheduleKeys) keys.known.emplace_back(key.name);
   Schedule schedule;
   const auto take = [&](const std::string& name, const std::string& text) {
-    const auto key = std::find_if(std::begin(kScheduleKeys), std::end(kScheduleKeys),
-                                  [&](const ScheduleKey& row) { return row.name == name; });
-    return key->set(schedule, text);
+    return std::ranges::find(kScheduleKeys, name, &ScheduleKey::name)->set(schedule, text);
   };
   if (!ReadEntry(node, "schedules", blame, keys, take)) return;
   if (const std::string doubt = Doubt(schedule, config); !doubt.empty()) {
@@ -266,8 +256,8 @@ Known PolicyOf(const PolicyEntry& entry, const PolicyRules& rules) {
 }
 
 bool SomeSets(const std::vector<PolicyEntry>& entries, std::string_view key) {
-  return std::any_of(entries.begin(), entries.end(),
-                     [&](const PolicyEntry& entry) { return entry.values.contains(key); });
+  return std::ranges::any_of(entries,
+                             [&](const PolicyEntry& entry) { return entry.values.contains(key); });
 }
 
 // `unique_for` has no effect without `unique`.

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "broker/base/split.h"
 #include "broker/policy/duration.h"
@@ -13,7 +12,6 @@
 namespace gearstalk {
 namespace {
 
-constexpr std::uint64_t kAny32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kAnySize = std::uint64_t{1} << 50;
 constexpr std::size_t kMostWaits = 32;
 constexpr std::size_t kMostCopies = 8;
@@ -319,7 +317,7 @@ Status SetMaxJobs(Policy& policy, std::string_view text) {
   bool good = parts.size() == 1 || parts.size() == limits.size();
   for (std::size_t i = 0; good && i < limits.size(); ++i) {
     std::uint64_t number = 0;
-    good = ParseNumber(parts[parts.size() == 1 ? 0 : i], number) && number <= kAny32;
+    good = ParseNumber(parts[parts.size() == 1 ? 0 : i], number) && number <= UINT32_MAX;
     limits[i] = static_cast<std::int64_t>(number);
   }
   if (!good) return Expected("a number of jobs, or HIGH,NORMAL,LOW");
@@ -357,7 +355,7 @@ constexpr PolicyKey kKeys[] = {
     {"keep_buried", "D", "Time after which buried jobs are removed.",
      SetDuration<&Policy::keep_buried>, PrintDurationOf<&Policy::keep_buried>},
     {"keep_buried_jobs", "0 to 4294967295", "Buried jobs that are kept; the oldest go first.",
-     SetNumber<&Policy::keep_buried_jobs, 0, kAny32>, PrintNumber<&Policy::keep_buried_jobs>},
+     SetNumber<&Policy::keep_buried_jobs, 0, UINT32_MAX>, PrintNumber<&Policy::keep_buried_jobs>},
     {"unique", "none|body|json:POINTER", "Where a job's key is found; equal keys are one job.",
      SetUnique, PrintUnique},
     {"unique_until", "end|start", "Whether a job has its key until it ends, or until it runs.",
@@ -366,7 +364,7 @@ constexpr PolicyKey kKeys[] = {
     {"unique_for", "D, 1d at most", "Time from the put for which a finished job keeps its key.",
      SetDuration<&Policy::unique_for, kDay>, PrintDurationOf<&Policy::unique_for>},
     {"max_running", "0 to 4294967295", "Reserved jobs at a time.",
-     SetNumber<&Policy::max_running, 0, kAny32>, PrintNumber<&Policy::max_running>},
+     SetNumber<&Policy::max_running, 0, UINT32_MAX>, PrintNumber<&Policy::max_running>},
     {"rate", "N/s|N/m|N/h|N/d", "Hand-outs a second, minute, hour or day.", SetRate<&Policy::rate>,
      PrintRate<&Policy::rate>},
     {"burst", "1 to 1000000", "Hand-outs that an idle tube saves up; with a rate of N/s: N.",
@@ -393,7 +391,7 @@ constexpr PolicyKey kKeys[] = {
      "Among jobs of one priority: by age; groups take turns; also one at a time in each.",
      SetWordOf<kGroupOrder, &Policy::group_order>, PrintWordOf<kGroupOrder, &Policy::group_order>},
     {"group_running", "0 to 4294967295", "Reserved jobs of one group at a time.",
-     SetNumber<&Policy::group_running, 0, kAny32>, PrintNumber<&Policy::group_running>},
+     SetNumber<&Policy::group_running, 0, UINT32_MAX>, PrintNumber<&Policy::group_running>},
     {"group_rate", "N/s|N/m|N/h|N/d", "Hand-outs of one group.", SetRate<&Policy::group_rate>,
      PrintRate<&Policy::group_rate>},
     {"group_burst", "1 to 1000000",
@@ -401,7 +399,7 @@ constexpr PolicyKey kKeys[] = {
      SetNumber<&Policy::group_burst, 1, 1'000'000>, PrintGroupBurst},
     {"group_max_jobs", "0 to 4294967295",
      "Unfinished jobs of one group at which new ones are refused.",
-     SetNumber<&Policy::group_max_jobs, 0, kAny32>, PrintNumber<&Policy::group_max_jobs>},
+     SetNumber<&Policy::group_max_jobs, 0, UINT32_MAX>, PrintNumber<&Policy::group_max_jobs>},
     {"group_missing", "allow|refuse", "Whether jobs without a group are taken.",
      SetWordOf<kGroupMissing, &Policy::group_refuses_missing>,
      PrintWordOf<kGroupMissing, &Policy::group_refuses_missing>},
@@ -416,8 +414,7 @@ constexpr PolicyKey kKeys[] = {
 std::span<const PolicyKey> PolicyKeys() { return kKeys; }
 
 const PolicyKey* FindPolicyKey(std::string_view name) {
-  const auto found = std::find_if(std::begin(kKeys), std::end(kKeys),
-                                  [&](const PolicyKey& key) { return key.name == name; });
+  const auto found = std::ranges::find(kKeys, name, &PolicyKey::name);
   return found == std::end(kKeys) ? nullptr : found;
 }
 

@@ -9,16 +9,6 @@
 
 namespace gearstalk {
 
-namespace {
-
-bool Fits(const std::string& pattern, const std::string& name) {
-  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-}
-
-bool TakesPolicies(std::string_view tube) { return !tube.starts_with("$reply/"); }
-
-}  // namespace
-
 PolicyRules::PolicyRules(std::vector<PolicyEntry> entries) : entries_(std::move(entries)) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto entry = static_cast<std::uint16_t>(i);
@@ -36,7 +26,7 @@ PolicyRules::PolicyRules(std::vector<PolicyEntry> entries) : entries_(std::move(
 
 PolicyRules::Matches PolicyRules::MatchesOf(std::string_view tube) const {
   Matches matches;
-  if (!TakesPolicies(tube)) return matches;
+  if (tube.starts_with("$reply/")) return matches;
   const std::string name(tube);
   if (const auto named = by_name_.find(name); named != by_name_.end()) {
     matches.entries = named->second;
@@ -44,7 +34,8 @@ PolicyRules::Matches PolicyRules::MatchesOf(std::string_view tube) const {
   for (const auto& [pattern, plain, entry] : patterns_) {
     if (name.compare(0, plain, pattern, 0, plain) != 0) continue;
     ++matches.tried;
-    if (Fits(pattern, name)) matches.entries.push_back(entry);
+    const bool fits = fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+    if (fits) matches.entries.push_back(entry);
   }
   std::sort(matches.entries.begin(), matches.entries.end());
   const auto repeated = std::unique(matches.entries.begin(), matches.entries.end());
@@ -68,7 +59,7 @@ Policy PolicyRules::Of(const Matches& matches, const PolicyValues& set_by_admin)
                                                                  : nullptr;
     if (values == nullptr) continue;
     // A journal can contain a value that this version refuses: the default applies then.
-    if (!key.set(policy, values->find(key.name)->second).ok()) continue;
+    static_cast<void>(key.set(policy, values->find(key.name)->second));
   }
   return policy;
 }

@@ -33,9 +33,10 @@ class LineFormatter final : public spdlog::formatter {
 
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
     const std::string_view payload(message.payload.data(), message.payload.size());
-    const std::string_view level = NameOf(static_cast<LogLevel>(message.level));
+    const auto at = static_cast<LogLevel>(message.level);
+    const std::string_view level = NameOf(at);
     const auto out = std::back_inserter(line);
-    if (head_ == Head::kPriority) fmt::format_to(out, "<{}>", Priority(message.level));
+    if (head_ == Head::kPriority) fmt::format_to(out, "<{}>", PriorityOf(at));
     if (json_) {
       fmt::format_to(out, R"({{"time":"{}","level":"{}",{}}})", Time(message), level, payload);
     } else if (head_ == Head::kTimeAndLevel) {
@@ -60,22 +61,6 @@ class LineFormatter final : public spdlog::formatter {
     return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900,
                        utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
                        rest.count());
-  }
-
-  // sd-daemon(3): syslog's numbers.
-  static int Priority(spdlog::level::level_enum level) {
-    switch (level) {
-      case spdlog::level::critical:
-        return 2;
-      case spdlog::level::err:
-        return 3;
-      case spdlog::level::warn:
-        return 4;
-      case spdlog::level::info:
-        return 6;
-      default:
-        return 7;
-    }
   }
 
   Head head_;

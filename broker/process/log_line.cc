@@ -12,26 +12,16 @@ namespace gearstalk {
 namespace {
 
 void AppendAscii(std::string& out, char c) {
-  switch (c) {
-    case '"':
-    case '\\':
-      out += '\\';
-      out += c;
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default:
-      break;
-  }
+  const char escape = c == '"' || c == '\\' ? c
+                      : c == '\n'           ? 'n'
+                      : c == '\r'           ? 'r'
+                      : c == '\t'           ? 't'
+                                            : '\0';
   const auto code = static_cast<unsigned char>(c);
-  if (code < 0x20 || code == 0x7F) {
+  if (escape != '\0') {
+    out += '\\';
+    out += escape;
+  } else if (code < 0x20 || code == 0x7F) {
     fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
   } else {
     out += c;
@@ -42,16 +32,17 @@ struct LevelNames {
   LogLevel level;
   std::string_view name;
   std::string_view gearmand;
+  int priority;
 };
 
 constexpr std::array<LevelNames, 7> kLevels = {{
-    {LogLevel::kTrace, "trace", "DEBUG"},
-    {LogLevel::kDebug, "debug", "DEBUG"},
-    {LogLevel::kInfo, "info", "INFO"},
-    {LogLevel::kWarning, "warn", "WARNING"},
-    {LogLevel::kError, "error", "ERROR"},
-    {LogLevel::kCritical, "critical", "FATAL"},
-    {LogLevel::kOff, "off", "FATAL"},
+    {LogLevel::kTrace, "trace", "DEBUG", 7},
+    {LogLevel::kDebug, "debug", "DEBUG", 7},
+    {LogLevel::kInfo, "info", "INFO", 6},
+    {LogLevel::kWarning, "warn", "WARNING", 4},
+    {LogLevel::kError, "error", "ERROR", 3},
+    {LogLevel::kCritical, "critical", "FATAL", 2},
+    {LogLevel::kOff, "off", "FATAL", 7},
 }};
 
 const LevelNames& NamesOf(LogLevel level) { return kLevels[static_cast<std::size_t>(level)]; }
@@ -90,6 +81,8 @@ LogLevel LogLevelNamed(std::string_view name) {
   }
   return LogLevel::kInfo;
 }
+
+int PriorityOf(LogLevel level) { return NamesOf(level).priority; }
 
 std::string_view GearmandNameOf(LogLevel level) { return NamesOf(level).gearmand; }
 

@@ -16,6 +16,8 @@ void AppendJsonText(std::string& out, std::string_view text);
 std::string_view NameOf(LogLevel level);
 // Of a name that is one; any other is kInfo.
 LogLevel LogLevelNamed(std::string_view name);
+// syslog's number, see sd-daemon(3).
+int PriorityOf(LogLevel level);
 // gearmand's word, for its `verbose`.
 std::string_view GearmandNameOf(LogLevel level);
 
