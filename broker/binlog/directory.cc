@@ -156,7 +156,8 @@ gearstalk::Record Directory::RecordOf(const Job& job) const {
   record.due = job.due;
   record.created = job.created;
   record.burial = job.burial;
-  record.counters = {job.reserves, job.timeouts, job.releases, job.buries, job.kicks, 0};
+  const auto& [reserves, timeouts, releases, buries, kicks] = job.counters;
+  record.counters = {reserves, timeouts, releases, buries, kicks, 0};
   record.keep_on_failure = true;
   record.tube = index_.tube(job);
   record.body = BodyOf(job);

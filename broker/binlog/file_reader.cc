@@ -109,13 +109,7 @@ void FileReader::LoadValues(std::uint64_t fixed, Record& record) const {
   record.ttr = LoadTime(fixed + kTtr);
   record.created = LoadTime(fixed + kCreated);
   record.deadline = LoadTime(fixed + kDeadline);
-  std::uint32_t counters[5];
-  std::memcpy(counters, bytes_.data() + fixed + kCounters, sizeof counters);
-  record.reserves = counters[0];
-  record.timeouts = counters[1];
-  record.releases = counters[2];
-  record.buries = counters[3];
-  record.kicks = counters[4];
+  record.counters = Load<Counters>(fixed + kCounters);
   record.state = static_cast<State>(Load<std::uint8_t>(fixed + kState));
 }
 

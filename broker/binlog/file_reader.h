@@ -11,6 +11,11 @@ namespace gearstalk::binlog {
 
 enum class State : std::uint8_t { kGone = 0, kReady = 1, kReserved = 2, kBuried = 3, kDelayed = 4 };
 
+// How often what was done with a job, as the log has it.
+struct Counters {
+  std::uint32_t reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0;
+};
+
 // A record of a job: the values of now, and for a full record also its tube and body.
 struct Record {
   bool full = false;
@@ -19,7 +24,7 @@ struct Record {
   Time delay = 0, ttr = 0;  // durations in nanoseconds
   Time created = 0;         // nanoseconds since 1970
   Time deadline = 0;        // the same; when a delayed job gets ready
-  std::uint32_t reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0;
+  Counters counters;
   State state = State::kGone;
   std::string_view tube;  // full only
   std::string_view body;  // full only, without the CRLF

@@ -112,11 +112,7 @@ void JobIndex::CopyValues(const Record& record, Job& job) {
   job.delay_s = Seconds(record.delay);
   job.ttr_s = Seconds(record.ttr);
   job.created = record.created;
-  job.reserves = record.reserves;
-  job.timeouts = record.timeouts;
-  job.releases = record.releases;
-  job.buries = record.buries;
-  job.kicks = record.kicks;
+  job.counters = record.counters;
 }
 
 void JobIndex::SetState(const Record& record, Job& job) {

@@ -25,7 +25,7 @@ struct Job {
   Time created = 0;
   Time due = 0;              // kDelayed
   std::uint64_t burial = 0;  // kBuried: its place in the order of burial
-  std::uint32_t reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0;
+  Counters counters;
   State state = State::kReady;  // ready, delayed or buried
 };
 

@@ -1,20 +1,41 @@
 #include "broker/link/payloads.h"
 
+#include <utility>
+
 #include "broker/base/stored_number.h"
 
 namespace gearstalk::link {
 namespace {
 
-template <typename Number>
-void PutNumber(std::string& out, Number number) {
-  out.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
+class Writer {
+ public:
+  void operator()(const auto&... fields) { (Put(fields), ...); }
+  std::string Take() { return std::move(out_); }
+
+ private:
+  void Put(const std::string& text) {
+    Put(static_cast<std::uint32_t>(text.size()));
+    out_.append(text);
+  }
+  void Put(const auto& number) {
+    out_.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+
+  std::string out_;
+};
 
 // Reads fields one after the other; `good` is false once one was missing.
-class Fields {
+class Reader {
  public:
-  explicit Fields(std::string_view bytes) : rest_(bytes) {}
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
 
+  void operator()(auto&... fields) { (Get(fields), ...); }
+  std::string_view rest() const { return rest_; }
+  // Nothing was missing, and nothing is left.
+  bool Complete() const { return good_ && rest_.empty(); }
+  bool good() const { return good_; }
+
+ private:
   template <typename Number>
   void Get(Number& number) {
     if (rest_.size() < sizeof number) {
@@ -24,7 +45,12 @@ class Fields {
     number = Load<Number>(rest_, 0);
     rest_.remove_prefix(sizeof number);
   }
-  void GetText(std::string& text) {
+  void Get(bool& flag) {
+    std::uint8_t byte = 0;
+    Get(byte);
+    flag = byte != 0;
+  }
+  void Get(std::string& text) {
     std::uint32_t size = 0;
     Get(size);
     good_ = good_ && size <= rest_.size();
@@ -32,38 +58,41 @@ class Fields {
     text = rest_.substr(0, size);
     rest_.remove_prefix(size);
   }
-  std::string_view rest() const { return rest_; }
-  // Nothing was missing, and nothing is left.
-  bool Complete() const { return good_ && rest_.empty(); }
-  bool good() const { return good_; }
 
- private:
   std::string_view rest_;
   bool good_ = true;
 };
 
-void PutText(std::string& out, std::string_view text) {
-  PutNumber(out, static_cast<std::uint32_t>(text.size()));
-  out.append(text);
+template <typename Payload>
+std::string Written(const Payload& payload) {
+  Writer writer;
+  Payload::Visit(payload, writer);
+  return writer.Take();
+}
+
+template <typename Payload>
+std::optional<Payload> ReadWhole(std::string_view bytes) {
+  Payload payload;
+  Reader reader(bytes);
+  Payload::Visit(payload, reader);
+  return reader.Complete() ? std::optional(std::move(payload)) : std::nullopt;
 }
 
 }  // namespace
 
 std::string Encode(const Open& open) {
-  std::string out;
-  PutNumber(out, open.listener);
-  PutNumber(out, open.port);
-  return out.append(open.address);
+  Writer writer;
+  writer(open.listener, open.port);
+  return writer.Take().append(open.address);
 }
 
 std::optional<Open> DecodeOpen(std::string_view payload) {
   Open open;
-  Fields fields(payload);
-  fields.Get(open.listener);
-  fields.Get(open.port);
-  open.address = fields.rest();
+  Reader reader(payload);
+  reader(open.listener, open.port);
+  open.address = reader.rest();
   const std::size_t size = open.address.size();
-  if (!fields.good() || (size != 0 && size != 4 && size != 16)) return std::nullopt;
+  if (!reader.good() || (size != 0 && size != 4 && size != 16)) return std::nullopt;
   return open;
 }
 
@@ -79,84 +108,28 @@ std::optional<Reset> DecodeReset(std::string_view payload) {
   return Reset{trouble, payload.substr(1)};
 }
 
-std::string Encode(const Credit& credit) {
-  std::string out;
-  PutNumber(out, credit.delivered);
-  PutNumber(out, credit.granted);
-  return out;
-}
-
-std::optional<Credit> DecodeCredit(std::string_view payload) {
-  Credit credit;
-  Fields fields(payload);
-  fields.Get(credit.delivered);
-  fields.Get(credit.granted);
-  if (!fields.Complete()) return std::nullopt;
-  return credit;
-}
-
 std::string EncodeClose(std::uint32_t number) {
-  std::string out;
-  PutNumber(out, number);
-  return out;
+  Writer writer;
+  writer(number);
+  return writer.Take();
 }
 
 std::optional<std::uint32_t> DecodeClose(std::string_view payload) {
-  std::uint32_t number = 0;
-  Fields fields(payload);
-  fields.Get(number);
-  if (!fields.Complete()) return std::nullopt;
-  return number;
+  if (payload.size() != sizeof(std::uint32_t)) return std::nullopt;
+  return Load<std::uint32_t>(payload, 0);
 }
 
-std::string Encode(const Counters& counters) {
-  std::string out;
-  for (const std::uint64_t number : {counters.ping, counters.accepted, counters.handshakes,
-                                     counters.received_bytes, counters.sent_bytes}) {
-    PutNumber(out, number);
-  }
-  return out;
-}
+std::string Encode(const Credit& credit) { return Written(credit); }
+std::optional<Credit> DecodeCredit(std::string_view payload) { return ReadWhole<Credit>(payload); }
 
+std::string Encode(const Counters& counters) { return Written(counters); }
 std::optional<Counters> DecodeCounters(std::string_view payload) {
-  Counters counters;
-  Fields fields(payload);
-  for (std::uint64_t* number : {&counters.ping, &counters.accepted, &counters.handshakes,
-                                &counters.received_bytes, &counters.sent_bytes}) {
-    fields.Get(*number);
-  }
-  if (!fields.Complete()) return std::nullopt;
-  return counters;
+  return ReadWhole<Counters>(payload);
 }
 
-std::string Encode(const Settings& settings) {
-  std::string out;
-  PutNumber(out, settings.handshake_timeout);
-  PutNumber(out, settings.connections);
-  PutNumber(out, static_cast<std::uint8_t>(settings.tls));
-  PutNumber(out, settings.client_certificates);
-  for (const std::string* text :
-       {&settings.tls_uses, &settings.certificate, &settings.key, &settings.client_ca}) {
-    PutText(out, *text);
-  }
-  return out;
-}
-
+std::string Encode(const Settings& settings) { return Written(settings); }
 std::optional<Settings> DecodeSettings(std::string_view payload) {
-  Settings settings;
-  Fields fields(payload);
-  fields.Get(settings.handshake_timeout);
-  fields.Get(settings.connections);
-  std::uint8_t tls = 0;
-  fields.Get(tls);
-  settings.tls = tls != 0;
-  fields.Get(settings.client_certificates);
-  for (std::string* text :
-       {&settings.tls_uses, &settings.certificate, &settings.key, &settings.client_ca}) {
-    fields.GetText(*text);
-  }
-  if (!fields.Complete()) return std::nullopt;
-  return settings;
+  return ReadWhole<Settings>(payload);
 }
 
 }  // namespace gearstalk::link

@@ -7,7 +7,8 @@
 
 namespace gearstalk::link {
 
-// What frames carry. `Decode...` returns nothing for malformed bytes.
+// What frames carry. `Decode...` returns nothing for malformed bytes. `Visit` has the fields in the
+// order in which they are written.
 
 // OPEN
 struct Open {
@@ -37,6 +38,8 @@ std::optional<Reset> DecodeReset(std::string_view payload);
 struct Credit {
   std::uint32_t delivered = 0;
   std::uint32_t granted = 0;
+
+  static void Visit(auto& credit, auto& visit) { visit(credit.delivered, credit.granted); }
 };
 std::string Encode(const Credit& credit);
 std::optional<Credit> DecodeCredit(std::string_view payload);
@@ -53,6 +56,11 @@ struct Counters {
   std::uint64_t handshakes = 0;
   std::uint64_t received_bytes = 0;  // from clients, with TLS
   std::uint64_t sent_bytes = 0;      // to clients
+
+  static void Visit(auto& counters, auto& visit) {
+    visit(counters.ping, counters.accepted, counters.handshakes, counters.received_bytes,
+          counters.sent_bytes);
+  }
 };
 std::string Encode(const Counters& counters);
 std::optional<Counters> DecodeCounters(std::string_view payload);
@@ -65,6 +73,12 @@ struct Settings {
   bool tls = false;                     // whether there are texts
   std::uint8_t client_certificates = 0;
   std::string certificate, key, client_ca;  // PEM
+
+  static void Visit(auto& settings, auto& visit) {
+    visit(settings.handshake_timeout, settings.connections, settings.tls,
+          settings.client_certificates, settings.tls_uses, settings.certificate, settings.key,
+          settings.client_ca);
+  }
 };
 std::string Encode(const Settings& settings);
 std::optional<Settings> DecodeSettings(std::string_view payload);

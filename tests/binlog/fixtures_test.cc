@@ -32,11 +32,11 @@ Json AsJson(const Directory& log, const Job& job) {
   };
   set("due_ns", job.due);
   set("burial", job.burial);
-  set("reserves", job.reserves);
-  set("timeouts", job.timeouts);
-  set("releases", job.releases);
-  set("buries", job.buries);
-  set("kicks", job.kicks);
+  set("reserves", job.counters.reserves);
+  set("timeouts", job.counters.timeouts);
+  set("releases", job.counters.releases);
+  set("buries", job.counters.buries);
+  set("kicks", job.counters.kicks);
   return json;
 }
 
