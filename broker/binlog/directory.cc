@@ -6,15 +6,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <utility>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "broker/base/descriptor.h"
 #include "broker/base/owner.h"

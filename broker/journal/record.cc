@@ -1,6 +1,5 @@
 #include "broker/journal/record.h"
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <cstring>

@@ -143,4 +143,12 @@ struct Record {
   Group home;   // the same of a dead job, in the tube that it came from
 };
 
+// Ids below `id` are taken.
+inline Record NextIdRecord(std::uint64_t id) {
+  Record record;
+  record.kind = Record::Kind::kNextId;
+  record.id = id;
+  return record;
+}
+
 }  // namespace gearstalk

@@ -1,11 +1,9 @@
 #include "broker/policy/body_key.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <cstddef>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace gearstalk {
 namespace {

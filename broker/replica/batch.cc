@@ -1,9 +1,8 @@
 #include "broker/replica/batch.h"
 
-#include <cstring>
-
-#define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include <cstring>
 
 #include "broker/base/stored_number.h"
 

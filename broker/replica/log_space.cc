@@ -1,9 +1,8 @@
 #include "broker/replica/log_space.h"
 
-#include <algorithm>
-
-#define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include <algorithm>
 
 #include "broker/replica/batch.h"
 

@@ -113,10 +113,7 @@ Status CopyLive(const std::string& directory, const Live& live, Importer& import
   // `read` would blame the file whose record could not be sent.
   GS_TRY(sent);
   GS_TRY(read);
-  Record next_id;
-  next_id.kind = Record::Kind::kNextId;
-  next_id.id = live.next_id;
-  return importer.Add(next_id);
+  return importer.Add(NextIdRecord(live.next_id));
 }
 
 // A shard without `meta`, so that no broker starts from half a journal: the import writes it last.

@@ -32,8 +32,6 @@ ClientSocket::ClientSocket(Router& router, std::uint32_t number, int fd, TlsUse 
   Wait();
 }
 
-ClientSocket::~ClientSocket() = default;
-
 // A handshake that is under way has a limit, and so has a client that takes nothing at its end.
 void ClientSocket::Wait() {
   if (transport_->handshaking()) router_.NoteHandshake(*this);

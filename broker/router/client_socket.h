@@ -26,7 +26,6 @@ class Router;
 class ClientSocket final : private TransportEvents {
  public:
   ClientSocket(Router& router, std::uint32_t number, int fd, TlsUse tls);
-  ~ClientSocket();
   ClientSocket(const ClientSocket&) = delete;
   ClientSocket& operator=(const ClientSocket&) = delete;
 

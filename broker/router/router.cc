@@ -77,7 +77,6 @@ Router::~Router() {
   clients_.clear();
   acceptable_.reset();
   readable_.reset();
-  close(accepting_);
   for (const int fd : listeners_) close(fd);
 }
 

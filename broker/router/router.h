@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/base/clock.h"
+#include "broker/base/descriptor.h"
 #include "broker/link/link_end.h"
 #include "broker/link/payloads.h"
 #include "broker/router/client_socket.h"
@@ -84,7 +85,7 @@ class Router {
   SocketContext sockets_;
   link::LinkEnd link_;
   std::vector<int> listeners_;
-  const int accepting_;  // an epoll instance of the listeners
+  const Descriptor accepting_;  // an epoll instance of the listeners
   Event acceptable_, readable_;
   link::Settings settings_;
   link::Counters counters_;

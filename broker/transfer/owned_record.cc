@@ -20,9 +20,10 @@ void ForEachText(Record& record, auto visit) {
 
 OwnedRecord::OwnedRecord(const Record& record)
     : record_(record), policy_(record.policy.begin(), record.policy.end()) {
-  ForEachText(record_, [&](std::string_view text) { text_size_ += text.size(); });
-  for (const std::string_view text : policy_) text_size_ += text.size();
-  text_ = std::make_unique_for_overwrite<char[]>(text_size_);
+  std::size_t size = 0;
+  ForEachText(record_, [&](std::string_view text) { size += text.size(); });
+  for (const std::string_view text : policy_) size += text.size();
+  text_ = std::make_unique_for_overwrite<char[]>(size);
   char* end = text_.get();
   const auto keep = [&](std::string_view& text) {
     char* const begin = end;

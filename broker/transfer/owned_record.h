@@ -20,13 +20,9 @@ class OwnedRecord {
 
   // Its views hold as long as this object, also when it is moved.
   const Record& View() const { return record_; }
-  Record& values() { return record_; }
-  const Record& values() const { return record_; }
-  std::size_t memory() const { return text_size_; }  // of the text
 
  private:
   Record record_;
-  std::size_t text_size_ = 0;
   std::unique_ptr<char[]> text_;
   std::vector<std::string_view> policy_;
 };

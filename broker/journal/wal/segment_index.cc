@@ -1,9 +1,8 @@
 #include "broker/journal/wal/segment_index.h"
 
-#include <algorithm>
-
-#define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include <algorithm>
 
 #include "broker/base/stored_number.h"
 #include "broker/journal/record_codec.h"

@@ -1,9 +1,8 @@
 #include "broker/journal/wal/wal_format.h"
 
-#include <cstring>
-
-#define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include <cstring>
 
 #include "broker/base/split.h"
 #include "broker/base/stored_number.h"

@@ -63,8 +63,6 @@ WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock,
       verifier_(std::make_unique<Verifier>(file_system_, options_.directory, options_.own_thread,
                                            [this] { writer_->Notify(); })) {}
 
-WalJournal::~WalJournal() = default;
-
 Lsn WalJournal::Append(const Record& record) {
   GS_DCHECK(OnLoop());
   NoteId(record);
@@ -446,14 +444,6 @@ void WalJournal::TakeDamage() {
   if (verified_to_ < compactor_.oldest()) return;
   Log(LogLevel::kInfo, "the journal was read again",
       {{"bytes", verifier_->progress().bytes}, {"damaged", verified_.damaged}});
-}
-
-void WalJournal::SetOnDurable(std::function<void(Lsn)> on_durable) {
-  on_durable_ = std::move(on_durable);
-}
-
-void WalJournal::SetOnStuck(const std::function<void(bool for_good)>& on_stuck) {
-  on_stuck_ = on_stuck;
 }
 
 void WalJournal::OnNotify() {

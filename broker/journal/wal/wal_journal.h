@@ -53,7 +53,6 @@ class WalJournal final : public Journal {
  public:
   // Locks the directory; kInvalid if another process has locked it.
   static Result<std::unique_ptr<WalJournal>> Open(WalOptions options);
-  ~WalJournal() override;
 
   Status Start(LiveState& state, JournalEvents& events) override;
   bool Persistent() const override { return true; }
@@ -69,8 +68,12 @@ class WalJournal final : public Journal {
   Status Health() const override;
   void Flush(Time now) override;
   Lsn Durable() const override { return progress_.durable; }
-  void SetOnDurable(std::function<void(Lsn)> on_durable) override;
-  void SetOnStuck(const std::function<void(bool for_good)>& on_stuck) override;
+  void SetOnDurable(std::function<void(Lsn)> on_durable) override {
+    on_durable_ = std::move(on_durable);
+  }
+  void SetOnStuck(const std::function<void(bool for_good)>& on_stuck) override {
+    on_stuck_ = on_stuck;
+  }
   std::uint64_t WaitingBytes() const override;
   JournalStats Stats() const override;
   SegmentStats Segments() const override;

@@ -60,10 +60,7 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
   if (!torn_.empty()) Log(LogLevel::kWarning, torn_);
   if (recovery.kept_ids() <= kept_.next_id) return {};
   kept_.next_id = recovery.kept_ids();
-  Record taken;
-  taken.kind = Record::Kind::kNextId;
-  taken.id = kept_.next_id;
-  return state_->Apply(taken);
+  return state_->Apply(NextIdRecord(kept_.next_id));
 }
 
 // Makes the files agree with what was read: the log on disk ends where reading ended.

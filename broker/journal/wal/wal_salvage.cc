@@ -42,12 +42,7 @@ class Settings final : public LiveState {
     emit(NextId());
     for (const auto& [name, tube] : tubes_) emit(tube.record);
   }
-  Record NextId() const {
-    Record record;
-    record.kind = Record::Kind::kNextId;
-    record.id = next_id_;
-    return record;
-  }
+  Record NextId() const { return NextIdRecord(next_id_); }
 
  private:
   // The text of `record` lies in the other fields, its name in the key.

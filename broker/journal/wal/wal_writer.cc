@@ -1,7 +1,6 @@
 #include "broker/journal/wal/wal_writer.h"
 
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <utility>
@@ -26,11 +25,6 @@ WalWriter::WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, O
   state_.spare_bytes = files_.spare_bytes();
   LookAtDisk();
   progress_ = state_;
-}
-
-WalWriter::~WalWriter() {
-  Stop();
-  ::close(notify_fd_);
 }
 
 Batch WalWriter::NewBatch() {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "broker/base/descriptor.h"
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
 #include "broker/journal/byte_buffer.h"
@@ -67,7 +68,7 @@ class WalWriter {
   };
 
   WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, Options options);
-  ~WalWriter();
+  ~WalWriter() { Stop(); }
   WalWriter(const WalWriter&) = delete;
   WalWriter& operator=(const WalWriter&) = delete;
 
@@ -118,7 +119,7 @@ class WalWriter {
 
   FileSystem& file_system_;
   const Options options_;
-  const int notify_fd_;
+  const Descriptor notify_fd_;
   std::thread thread_;
 
   // The thread's own.
