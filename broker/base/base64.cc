@@ -1,9 +1,6 @@
 #include "broker/base/base64.h"
 
-#include <absl/strings/ascii.h>
 #include <absl/strings/escaping.h>
-
-#include <algorithm>
 
 namespace gearstalk {
 
@@ -20,14 +17,11 @@ std::string ToBase64Url(std::string_view bytes) {
 std::optional<std::string> FromBase64(std::string_view text) {
   while (text.ends_with('=')) text.remove_suffix(1);
   std::string standard(text);
-  std::replace(standard.begin(), standard.end(), '-', '+');
-  std::replace(standard.begin(), standard.end(), '_', '/');
-  // abseil skips blanks, and takes '.' for padding.
-  const bool plain = std::all_of(standard.begin(), standard.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '/';
-  });
+  for (char& c : standard) c = c == '-' ? '+' : c == '_' ? '/' : c;
   std::string bytes;
-  if (!plain || !absl::Base64Unescape(standard, &bytes)) return std::nullopt;
+  const bool good = absl::Base64Unescape(standard, &bytes);
+  // abseil leaves blanks out, and takes '.' for padding: then bytes are missing.
+  if (!good || text.size() % 4 == 1 || bytes.size() != text.size() * 3 / 4) return std::nullopt;
   return bytes;
 }
 
