@@ -20,10 +20,8 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 const std::string& Nearest(std::string_view word, const std::vector<std::string>& known) {
-  return *std::min_element(known.begin(), known.end(),
-                           [&](const std::string& a, const std::string& b) {
-                             return EditDistance(word, a) < EditDistance(word, b);
-                           });
+  return *std::ranges::min_element(
+      known, {}, [&](const std::string& each) { return EditDistance(word, each); });
 }
 
 std::string NearNames(std::string_view word, const std::vector<std::string>& known) {

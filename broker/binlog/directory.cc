@@ -26,8 +26,6 @@ Status Failed(const char* call, const std::string& path) {
   return {Code::kIo, fmt::format("{} {}: {}", call, path, std::strerror(errno))};
 }
 
-bool ByNumber(const NumberedFile& a, const NumberedFile& b) { return a.number < b.number; }
-
 // 0: not a file of the log.
 std::uint64_t NumberOf(std::string_view name) {
   constexpr std::string_view kPrefix = "binlog.";
@@ -63,7 +61,7 @@ class Fingerprint {
 // Another log that was retired here before keeps its files: in imported-binlog.1, or .2 and so on.
 Status KeepEarlier(const std::string& directory, const std::vector<NumberedFile>& files) {
   const std::string to = RetiredTo(directory);
-  const bool in_the_way = std::any_of(files.begin(), files.end(), [&](const NumberedFile& file) {
+  const bool in_the_way = std::ranges::any_of(files, [&](const NumberedFile& file) {
     return ::access((to + "/" + file.name).c_str(), F_OK) == 0;
   });
   if (!in_the_way) return {};
@@ -116,7 +114,7 @@ Result<std::vector<NumberedFile>> FindFiles(const std::string& directory) {
     }
   }
   ::closedir(open);
-  std::sort(files.begin(), files.end(), ByNumber);
+  std::ranges::sort(files, {}, &NumberedFile::number);
   return files;
 }
 
@@ -170,11 +168,8 @@ std::string FingerprintBeforeRetire(const std::string& directory) {
   for (const NumberedFile& file : moved.value()) {
     all.push_back({file.number, "imported-binlog/" + file.name});
   }
-  std::sort(all.begin(), all.end(), ByNumber);
-  const auto same = [](const NumberedFile& a, const NumberedFile& b) {
-    return a.number == b.number;
-  };
-  if (std::adjacent_find(all.begin(), all.end(), same) != all.end()) return {};
+  std::ranges::sort(all, {}, &NumberedFile::number);
+  if (std::ranges::adjacent_find(all, {}, &NumberedFile::number) != all.end()) return {};
   Fingerprint fingerprint;
   for (const NumberedFile& file : all) {
     const Result<MappedFile> mapped = MappedFile::Open(directory + "/" + file.name);

@@ -128,7 +128,7 @@ void JobIndex::SetState(const Record& record, Job& job) {
 
 void JobIndex::Finish(Time now) {
   std::erase_if(jobs_, [](const Job& job) { return job.id == 0; });
-  std::sort(jobs_.begin(), jobs_.end(), [](const Job& a, const Job& b) { return a.id < b.id; });
+  std::ranges::sort(jobs_, {}, &Job::id);
   places_ = {};
   free_ = {};
   for (Job& job : jobs_) {

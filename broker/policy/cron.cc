@@ -75,9 +75,8 @@ constexpr Macro kMacros[] = {{"@yearly", "0 0 1 1 *"},  {"@annually", "0 0 1 1 *
                              {"@hourly", "0 * * * *"}};
 
 bool EqualWords(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::toupper(x) == std::toupper(y);
-  });
+  const auto upper = [](unsigned char c) { return std::toupper(c); };
+  return std::ranges::equal(a, b, {}, upper, upper);
 }
 
 bool ParseValue(const Field& field, std::string_view text, int& value) {

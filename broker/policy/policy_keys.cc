@@ -160,10 +160,8 @@ bool ParseWaits(std::string_view text, Backoff& backoff) {
     if (!wait.has_value() || backoff.waits.size() == kMostWaits) return false;
     backoff.waits.push_back(*wait);
   }
-  if (std::all_of(backoff.waits.begin(), backoff.waits.end(),
-                  [](Time wait) { return wait == 0; })) {
-    backoff.waits.clear();
-  }
+  const bool none = std::ranges::all_of(backoff.waits, [](Time wait) { return wait == 0; });
+  if (none) backoff.waits.clear();
   return true;
 }
 

@@ -145,10 +145,7 @@ void Connection::OnNotice(void* self, const PGresult* notice) {
   Connection& connection = *static_cast<Connection*>(self);
   if (connection.runs_script_ || field(PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
   const std::string_view source = field(PG_DIAG_SOURCE_FUNCTION);
-  if (std::find(std::begin(kNotOfCommits), std::end(kNotOfCommits), source) !=
-      std::end(kNotOfCommits)) {
-    return;
-  }
+  if (std::ranges::find(kNotOfCommits, source) != std::end(kNotOfCommits)) return;
   connection.reply_.warned = true;
   connection.reply_.message = field(PG_DIAG_MESSAGE_PRIMARY);
 }

@@ -58,9 +58,8 @@ std::string ChannelOf(const std::string& schema) {
 std::string SessionName(const std::string& schema, std::uint64_t epoch) {
   const std::string end = "/" + std::to_string(epoch);
   std::string name = ("gearstalkd/" + schema).substr(0, kLongestName - end.size());
-  std::replace_if(
-      name.begin(), name.end(),
-      [](char c) { return c < ' ' || c > '~' || c == '\\' || c == '\'' || c == '"'; }, '?');
+  std::ranges::replace_if(
+      name, [](char c) { return c < ' ' || c > '~' || c == '\\' || c == '\'' || c == '"'; }, '?');
   return name + end;
 }
 

@@ -89,8 +89,8 @@ std::string_view GearmandNameOf(LogLevel level) { return NamesOf(level).gearmand
 std::string TextLine(std::string_view event, std::span<const LogField> fields) {
   std::string line(event);
   // An event that contains a client's words stays on one line.
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' '; }, '?');
   for (const LogField& field : fields) {
     fmt::format_to(std::back_inserter(line), " {}=", field.name());
     if (field.is_number()) {

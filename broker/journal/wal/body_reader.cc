@@ -72,8 +72,7 @@ void BodyReader::Forget(std::uint64_t oldest) {
 
 bool BodyReader::MayRead() const {
   return under_way_ < kMostUnderWay &&
-         std::any_of(queues_.begin(), queues_.end(),
-                     [](const Queue& queue) { return !queue.empty(); });
+         std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
 }
 
 void BodyReader::ReadNext(Workers::Lock& lock) {
@@ -308,9 +307,8 @@ void BodyReader::ReadSetAside(RecordCodec& codec, Answer& answer) {
 BodyReader::SourcePtr BodyReader::Open(std::uint64_t number, std::string& problem) {
   {
     const std::lock_guard lock(mutex_);
-    const auto known = std::find_if(open_.begin(), open_.end(), [number](const SourcePtr& source) {
-      return source->number == number;
-    });
+    const auto known =
+        std::ranges::find(open_, number, [](const SourcePtr& source) { return source->number; });
     if (known != open_.end()) {
       open_.splice(open_.begin(), open_, known);
       return open_.front();

@@ -34,9 +34,7 @@ Status NoJournal(const std::string& directory) {
 WalScan::WalScan(FileSystem& file_system, std::string directory)
     : file_system_(file_system), directory_(std::move(directory)) {}
 
-bool WalScan::damaged() const {
-  return std::any_of(gaps_.begin(), gaps_.end(), [](const WalGap& gap) { return !gap.torn; });
-}
+bool WalScan::damaged() const { return !std::ranges::all_of(gaps_, &WalGap::torn); }
 
 std::uint64_t WalScan::lost_records() const {
   std::uint64_t records = 0;
@@ -45,8 +43,7 @@ std::uint64_t WalScan::lost_records() const {
 }
 
 bool WalScan::lost_is_known() const {
-  return std::all_of(gaps_.begin(), gaps_.end(),
-                     [](const WalGap& gap) { return gap.counted || gap.torn; });
+  return std::ranges::all_of(gaps_, [](const WalGap& gap) { return gap.counted || gap.torn; });
 }
 
 std::uint64_t WalScan::most_lost_records() const {
@@ -194,8 +191,7 @@ void WalScan::TakeMark(const Mark& mark, const FoundSegment& segment, std::uint6
 // Distributes the number of records missing since the last mark over the parts that were passed
 // over.
 void WalScan::Settle(std::uint64_t missing) {
-  const auto certain = [](const Stop& stop) { return stop.certain; };
-  if (std::any_of(stops_.begin(), stops_.end(), certain)) {
+  if (std::ranges::any_of(stops_, &Stop::certain)) {
     std::erase_if(stops_, [](const Stop& stop) { return !stop.certain; });
   } else if (missing == 0) {
     stops_.clear();
