@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <optional>
 #include <tuple>
 
 #include "admin/ctl/command.h"

@@ -1,6 +1,5 @@
 #include "admin/ctl/database_url.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <memory>
-#include <vector>
 
 #include "admin/ctl/table_source.h"
 #include "broker/base/status.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "broker/base/clock.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {

@@ -17,18 +17,12 @@ Status Relay::Connect(const Target& target) {
 
 void Relay::Submit(const Assigned& job, std::uint32_t submit) {
   submitted_.push_back(job.handle);
-  functions_[job.handle] = job.function;
+  in_flight_.insert(job.handle);
   if (job.reducer.empty()) {
     client_->Add(submit, {job.function, job.unique, job.body});
   } else {
     client_->Add(packet::kSubmitReduce, {job.function, job.unique, job.reducer, "", job.body});
   }
-}
-
-std::set<std::string> Relay::Functions() const {
-  std::set<std::string> functions;
-  for (const auto& [handle, function] : functions_) functions.insert(function);
-  return functions;
 }
 
 Status Relay::Pump(bool& idle) {
@@ -79,7 +73,7 @@ void Relay::Pass(const Packet& packet) {
                     packet.type == packet::kWorkException;
   if (!ends) return;
   ++ended_;
-  functions_.erase(known->second);
+  in_flight_.erase(known->second);
   handles_.erase(known);
 }
 

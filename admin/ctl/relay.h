@@ -27,10 +27,8 @@ class Relay {
   Status Pump(bool& idle);
 
   int fd() const { return client_->fd(); }
-  std::size_t in_flight() const { return functions_.size(); }
+  std::size_t in_flight() const { return in_flight_.size(); }
   std::uint64_t ended() const { return ended_; }
-  // Functions of the jobs in flight.
-  std::set<std::string> Functions() const;
 
  private:
   Status OnPacket(const Packet& packet);
@@ -40,8 +38,8 @@ class Relay {
   std::unique_ptr<GearmanClient> client_;
   std::string name_{};
   std::deque<std::string> submitted_{};  // handles of the worker, in the order of submission
-  std::map<std::string, std::string> functions_{};  // of the jobs in flight, by the same handles
-  std::map<std::string, std::string> handles_{};    // of the client -> of the worker
+  std::set<std::string> in_flight_{};             // the same handles, up to the end of the job
+  std::map<std::string, std::string> handles_{};  // of the client -> of the worker
   std::uint64_t ended_ = 0;
 };
 

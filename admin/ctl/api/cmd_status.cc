@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "admin/ctl/api/text.h"
 #include "broker/base/split.h"
 
 namespace gearstalk::ctl::api {

@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "admin/ctl/api/command.h"
-#include "admin/ctl/api/text.h"
 
 int main(int argc, char** argv) {
   using namespace gearstalk::ctl;

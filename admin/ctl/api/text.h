@@ -1,11 +1,8 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "admin/ctl/command.h"
 #include "broker/base/utf8.h"
 
 // What people read: lines, tables, sizes, ages.
