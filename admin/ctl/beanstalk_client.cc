@@ -47,21 +47,6 @@ void BeanstalkClient::AddPut(std::uint32_t priority, std::uint64_t delay_s, std:
   Add(body);
 }
 
-Status BeanstalkClient::Flush() {
-  if (out_.empty()) return {};
-  Status status = channel_->Write(out_);
-  out_.clear();
-  return status;
-}
-
-Status BeanstalkClient::More() {
-  GS_TRY(Flush());
-  in_.erase(0, std::exchange(used_, 0));
-  Status status = channel_->Read(in_, silence_ms_);
-  if (status.code() == Code::kNotFound) return {Code::kIo, channel_->Name() + " is silent"};
-  return status;
-}
-
 Result<std::string> BeanstalkClient::Line() {
   for (;;) {
     const std::size_t end = in_.find("\r\n", used_);
@@ -70,7 +55,7 @@ Result<std::string> BeanstalkClient::Line() {
       used_ = end + 2;
       return line;
     }
-    GS_TRY(More());
+    GS_TRY(Await(silence_ms_));
   }
 }
 
@@ -92,7 +77,7 @@ Result<BeanstalkClient::Answer> BeanstalkClient::Body() {
     rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
   }
   const std::size_t size = Number(rest);
-  while (in_.size() - used_ < size + 2) GS_TRY(More());
+  while (in_.size() - used_ < size + 2) GS_TRY(Await(silence_ms_));
   answer.body = in_.substr(used_, size);
   used_ += size + 2;
   return answer;

@@ -27,16 +27,15 @@ class Yaml {
 
 // A client of a beanstalkd. Commands are buffered until Flush, or until a read has to wait; answers
 // come in order.
-class BeanstalkClient {
+class BeanstalkClient : public Client {
  public:
   // Of a probe that ProbeId could not delete.
   static constexpr std::string_view kProbeTube = "gearstalkctl-probe";
 
   // `silence_ms`: how long a read waits for an answer; -1: for ever.
   explicit BeanstalkClient(std::unique_ptr<Channel> channel, int silence_ms = kSilenceMs)
-      : channel_(std::move(channel)), silence_ms_(silence_ms) {}
+      : Client(std::move(channel)), silence_ms_(silence_ms) {}
 
-  std::string Name() const { return channel_->Name(); }
   void Add(std::string_view command);  // without the CRLF
   void AddPut(std::uint32_t priority, std::uint64_t delay_s, std::uint32_t ttr_s,
               std::string_view body);
@@ -65,15 +64,9 @@ class BeanstalkClient {
   // The id of a job that is put (delayed or ready) and deleted again: ids of jobs that were there
   // before lie below it. 0: the server takes none.
   Result<std::uint64_t> ProbeId(bool delayed) const;
-  Status Flush();
 
  private:
-  Status More();
-
-  std::unique_ptr<Channel> channel_;
-  int silence_ms_;
-  std::string out_, in_;
-  std::size_t used_ = 0;
+  const int silence_ms_;
 };
 
 }  // namespace gearstalk::ctl

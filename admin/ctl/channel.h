@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "admin/ctl/address.h"
 #include "broker/base/status.h"
@@ -29,6 +30,38 @@ class Channel {
   virtual int fd() const { return -1; }
   // Ends it. Tells whether everything is durable.
   virtual Status Close() { return {}; }
+};
+
+// One end of a channel: what it has to send, and what has come for it.
+class Client {
+ public:
+  explicit Client(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
+
+  std::string Name() const { return channel_->Name(); }
+  int fd() const { return channel_->fd(); }
+  Status Flush() {
+    if (out_.empty()) return {};
+    Status status = channel_->Write(out_);
+    out_.clear();
+    return status;
+  }
+
+ protected:
+  // Flushes, drops what was used of `in_`, and reads more; see Channel::Read.
+  Status More(int timeout_ms) {
+    GS_TRY(Flush());
+    in_.erase(0, std::exchange(used_, 0));
+    return channel_->Read(in_, timeout_ms);
+  }
+  // The same, but that nothing comes in time is an error.
+  Status Await(int silence_ms = kSilenceMs) {
+    Status status = More(silence_ms);
+    return status.code() == Code::kNotFound ? Status(Code::kIo, Name() + " is silent") : status;
+  }
+
+  std::unique_ptr<Channel> channel_;
+  std::string out_, in_;
+  std::size_t used_ = 0;  // of in_
 };
 
 // A connection, with TLS where the target wants it.

@@ -114,13 +114,6 @@ void GearmanClient::Add(std::uint32_t type, std::initializer_list<std::string_vi
   Add(type, std::vector<std::string>(arguments.begin(), arguments.end()));
 }
 
-Status GearmanClient::Flush() {
-  if (out_.empty()) return {};
-  Status status = channel_->Write(out_);
-  out_.clear();
-  return status;
-}
-
 Result<bool> GearmanClient::TakePacket(Packet& packet) {
   const std::string_view rest = std::string_view(in_).substr(used_);
   if (!BeginsPacket(rest)) return Status(Code::kIo, channel_->Name() + " sent no packet");
@@ -140,29 +133,19 @@ Result<bool> GearmanClient::TakePacket(Packet& packet) {
   return true;
 }
 
-Status GearmanClient::More(int timeout_ms) {
-  in_.erase(0, std::exchange(used_, 0));
-  Status status = channel_->Read(in_, timeout_ms < 0 ? kSilenceMs : timeout_ms);
-  if (timeout_ms < 0 && status.code() == Code::kNotFound) {
-    return {Code::kIo, channel_->Name() + " is silent"};
-  }
-  return status;
-}
-
 Result<Packet> GearmanClient::Next(int timeout_ms) {
   GS_TRY(Flush());
   for (;;) {
     Packet packet;
     const bool whole = GS_TRY(TakePacket(packet));
     if (whole) return packet;
-    GS_TRY(More(timeout_ms));
+    GS_TRY(timeout_ms < 0 ? Await() : More(timeout_ms));
   }
 }
 
 Result<std::vector<std::string>> GearmanClient::Admin(std::string_view line, bool table) {
   out_ += line;
   out_ += '\n';
-  GS_TRY(Flush());
   std::vector<std::string> lines;
   std::size_t seen = used_;
   for (;;) {
@@ -178,7 +161,7 @@ Result<std::vector<std::string>> GearmanClient::Admin(std::string_view line, boo
       if (!table) return lines;
     }
     seen = in_.size() - used_;
-    GS_TRY(More(-1));
+    GS_TRY(Await());
   }
 }
 

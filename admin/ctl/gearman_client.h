@@ -39,19 +39,16 @@ struct Assigned {
 bool TakeAssigned(Packet& packet, Assigned& job);
 
 // A client or worker of a gearmand. Packets gather and go with the first read or Flush.
-class GearmanClient {
+class GearmanClient : public Client {
  public:
   // Connects and asks for an echo. kInvalid: what answers is no Gearman server.
   static Result<std::unique_ptr<GearmanClient>> Connect(const Target& target);
-  explicit GearmanClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
+  using Client::Client;
 
   void Add(std::uint32_t type, std::initializer_list<std::string_view> arguments);
   void Add(std::uint32_t type, const std::vector<std::string>& arguments);
-  Status Flush();
   // After its answer, the server has done everything before it. Other packets are dropped.
   Status Fence();
-  std::string Name() const { return channel_->Name(); }
-  int fd() const { return channel_->fd(); }
   // The next packet. kNotFound: none came in time. Without a time, silence for kSilenceMs is an
   // error.
   Result<Packet> Next(int timeout_ms = -1);
@@ -67,11 +64,6 @@ class GearmanClient {
  private:
   Status Greet();
   Result<bool> TakePacket(Packet& packet);
-  Status More(int timeout_ms);
-
-  std::unique_ptr<Channel> channel_;
-  std::string out_, in_;
-  std::size_t used_ = 0;  // of in_
 };
 
 // gearmand keeps 64 bytes of a unique key, of which the last is a NUL; in JOB_ASSIGN_UNIQ that one

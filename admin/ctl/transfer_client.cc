@@ -57,23 +57,14 @@ Result<std::unique_ptr<TransferClient>> TransferClient::Over(std::unique_ptr<Cha
 
 Status TransferClient::Greet() {
   out_ = transfer::kGreeting;
-  GS_TRY(Send());
   while (in_.size() < transfer::kGreeting.size() && in_.find('\n') == std::string::npos) {
-    Status status = channel_->Read(in_, kSilenceMs);
-    if (status.code() == Code::kNotFound) return {Code::kIo, channel_->Name() + " is silent"};
-    if (!status.ok()) return status;
+    GS_TRY(Await());
   }
   if (!in_.starts_with(transfer::kGreeting)) {
     return {Code::kInvalid, channel_->Name() + " is no gearstalkd that knows transfers"};
   }
   used_ = transfer::kGreeting.size();
   return {};
-}
-
-Status TransferClient::Send() {
-  Status status = channel_->Write(out_);
-  out_.clear();
-  return status;
 }
 
 Result<Frame> TransferClient::Next() {
@@ -87,8 +78,7 @@ Result<Frame> TransferClient::Next() {
       used_ = in_.size() - rest.size();
       return frame;
     }
-    in_.erase(0, std::exchange(used_, 0));
-    if (Status status = channel_->Read(in_); !status.ok() && status.code() != Code::kNotFound) {
+    if (Status status = More(-1); !status.ok() && status.code() != Code::kNotFound) {
       return status;
     }
   }
@@ -119,7 +109,6 @@ Result<std::string> TransferClient::KnownAs(const std::string& name, const IsOur
 Result<OpenedTransfer> TransferClient::Open(const transfer::Opening& opening) {
   for (int tries = 1;; ++tries) {
     Add(Type::kOpen, opening);
-    GS_TRY(Send());
     const Frame frame = GS_TRY(Next());
     Ack refusal;
     transfer::MarkOf of;
@@ -158,7 +147,7 @@ void TransferClient::AddMoved(std::vector<std::uint64_t> ids, const transfer::Ma
 
 Status TransferClient::SendSync() {
   AppendFrame(out_, Type::kSync);
-  return Send();
+  return Flush();
 }
 
 Result<Ack> TransferClient::ReadAck() {
@@ -185,7 +174,6 @@ Status TransferClient::Read(const Frame& frame, Record& record, transfer::Item& 
 }
 
 Result<transfer::End> TransferClient::ReadAll(const Visit& visit) {
-  GS_TRY(Send());
   for (;;) {
     const Frame frame = GS_TRY(Next());
     transfer::End end;

@@ -24,14 +24,14 @@ struct OpenedTransfer {
 };
 
 // The tool's side of the transfer protocol. Requests that change something are buffered until Sync.
-class TransferClient {
+class TransferClient : public Client {
  public:
   // Connects to a broker or opens the directory of the target.
   static Result<std::unique_ptr<TransferClient>> Connect(const Target& target,
                                                          Bodies bodies = Bodies::kOnDisk);
   // Greets the other side of the channel.
   static Result<std::unique_ptr<TransferClient>> Over(std::unique_ptr<Channel> channel);
-  explicit TransferClient(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
+  using Client::Client;
 
   // `name` if the broker knows it or no other transfer is ours, else that one's name. Of several,
   // one with held jobs.
@@ -83,16 +83,11 @@ class TransferClient {
 
  private:
   Status Greet();
-  Status Send();
   // The next frame; its views hold until the next call.
   Result<transfer::Frame> Next();
   Result<transfer::End> ReadAll(const Visit& visit);
 
-  std::unique_ptr<Channel> channel_;
   transfer::RecordFrames frames_;
-  std::string out_;
-  std::string in_;
-  std::size_t used_ = 0;  // of in_
   Classes classes_{};
   bool refused_ = false, not_allowed_ = false;
 };
