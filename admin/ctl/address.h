@@ -31,10 +31,10 @@ Status CheckOther(const std::string& url, const std::string& address);
 
 // Where a broker is and how it is reached: --to or --from, --data-dir, and TLS.
 struct Target {
-  std::string address;
-  std::string data_dir;  // not empty: no broker runs, its journal is opened
+  std::string address{};
+  std::string data_dir{};  // not empty: no broker runs, its journal is opened
   bool tls = false;
-  std::string tls_ca, tls_certificate, tls_key;
+  std::string tls_ca{}, tls_certificate{}, tls_key{};
 
   // Adds its options. `flag`: "--to" or "--from".
   void AddTo(Parameters& parameters, std::string_view flag, bool with_data_dir = true);

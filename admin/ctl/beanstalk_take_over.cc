@@ -131,7 +131,7 @@ class BeanstalkTakeOver final : public OldServer {
     for (std::string& tube : all) {
       if (tube == BeanstalkClient::kProbeTube) {
         GS_TRY(DeleteProbe());
-      } else if (options_.Selected(tube)) {
+      } else if (options_.selection.Has(tube)) {
         tubes_.push_back(std::move(tube));
       }
     }
@@ -144,7 +144,7 @@ class BeanstalkTakeOver final : public OldServer {
       const bool known = std::find(watched_.begin(), watched_.end(), tube) != watched_.end();
       if (!known) commands.push_back("watch " + tube);
     }
-    if (watched_.empty() && !tubes_.empty() && !options_.Selected("default")) {
+    if (watched_.empty() && !tubes_.empty() && !options_.selection.Has("default")) {
       commands.push_back("ignore default");
     }
     for (const std::string& command : commands) old_->Add(command);

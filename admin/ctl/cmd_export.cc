@@ -19,14 +19,14 @@ namespace {
 struct Options {
   Target target;
   std::string out;
-  std::vector<std::string> tubes;
+  transfer::Selection selection;
 
   Parameters AsParameters() {
     Parameters parameters;
     target.AddTo(parameters, "--from");
     parameters.insert(parameters.end(),
                       {{"--out", &out, "File to write to; default, or -: standard output"},
-                       {"--tube", &tubes, "Only this tube; may be repeated"}});
+                       {"--tube", &selection.tubes, "Only this tube; may be repeated"}});
     return parameters;
   }
 };
@@ -67,10 +67,8 @@ Status Export(Options& options) {
   Lines lines(options.out);
   if (!lines.open()) return {Code::kIo, "--out " + options.out + ": cannot be made"};
   GS_TRY(lines.Write(JobsHeadLine(SystemClock().Now())));
-  transfer::Selection selection;
-  selection.tubes = options.tubes;
-  const transfer::End end =
-      GS_TRY(client->Ask(transfer::Type::kExport, selection, [&](const transfer::Frame& frame) {
+  const transfer::End end = GS_TRY(
+      client->Ask(transfer::Type::kExport, options.selection, [&](const transfer::Frame& frame) {
         Record record;
         transfer::Item item;
         GS_TRY(client->Read(frame, record, item));

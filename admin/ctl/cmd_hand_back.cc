@@ -28,15 +28,16 @@ constexpr const char* kKind = "hand-back";  // of its transfers
 struct Options {
   std::string to;
   Target target;
-  std::vector<std::string> tubes, except;
+  transfer::Selection selection;
   Report report{"hand-back", "moved"};
 
   Parameters AsParameters() {
     Parameters parameters = {
         {"to", &to, "beanstalk://HOST:PORT or gearman://HOST:PORT", kRequired}};
     target.AddTo(parameters, "--from", false);
-    parameters.insert(parameters.end(), {{"--tube", &tubes, "Only this tube; may be repeated"},
-                                         {"--except", &except, "Not this tube; may be repeated"}});
+    parameters.insert(parameters.end(),
+                      {{"--tube", &selection.tubes, "Only this tube; may be repeated"},
+                       {"--except", &selection.except, "Not this tube; may be repeated"}});
     report.AddTo(parameters);
     return parameters;
   }
@@ -49,7 +50,7 @@ class HandBack {
   Status Run() {
     GS_TRY(Begin());
     GS_TRY(PauseTubes());
-    transfer::Selection selection = Selected();
+    transfer::Selection selection = options_.selection;
     selection.most = kWindow;
     selection.list_buried = true;
     transfer::End end;
@@ -110,16 +111,9 @@ class HandBack {
     return status.code() == Code::kDraining ? Status() : status;
   }
 
-  transfer::Selection Selected() const {
-    transfer::Selection selection;
-    selection.tubes = options_.tubes;
-    selection.except = options_.except;
-    return selection;
-  }
-
   // Before jobs come into a tube there, it is paused as it is here.
   Status PauseTubes() {
-    transfer::Selection selection = Selected();
+    transfer::Selection selection = options_.selection;
     selection.settings_only = true;
     std::vector<transfer::OwnedRecord> tubes;
     GS_TRY(broker_->Ask(Type::kExport, selection, [&](const transfer::Frame& frame) {
@@ -174,7 +168,7 @@ class HandBack {
     std::sort(buried_.begin(), buried_.end(),
               [](const Listed& a, const Listed& b) { return a.burial < b.burial; });
     for (std::size_t from = 0; from < buried_.size(); from += kWindow) {
-      transfer::Selection selection = Selected();
+      transfer::Selection selection = options_.selection;
       const std::size_t to = std::min<std::size_t>(from + kWindow, buried_.size());
       for (std::size_t i = from; i < to; ++i) selection.ids.push_back(buried_[i].id);
       GS_TRY(MoveWindow(selection));
@@ -192,7 +186,7 @@ class HandBack {
   void NoteForeign(const Record& job) {
     const std::string_view what = there_->Foreign(job);
     std::string tube(job.tube);
-    if (what.empty() || !options_.tubes.empty() || !foreign_.insert(tube).second) return;
+    if (what.empty() || !options_.selection.tubes.empty() || !foreign_.insert(tube).second) return;
     report_.AddNote({"hint", std::move(tube), std::string(what) + "; --except keeps them here"});
   }
 

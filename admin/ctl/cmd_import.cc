@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -30,7 +29,8 @@ constexpr unsigned kBusyPause = 500'000;  // microseconds
 
 struct Options {
   std::string source, name, ids = "auto", id_map;
-  std::vector<std::string> tubes, renames;
+  transfer::Selection selection;
+  std::vector<std::string> renames;
   bool dry_run = false, retire = false, is_volatile = false;
   SourceOptions of_source;
   Target target;
@@ -50,7 +50,7 @@ struct Options {
         {{"--source", &name, "Name of the transfer"},
          {"--ids", &ids, "Whether jobs keep their ids", OneOf({"auto", "keep", "new"})},
          {"--id-map", &id_map, "Write 'OLD NEW' for each job to a file"},
-         {"--tube", &tubes, "Only this tube; may be repeated"},
+         {"--tube", &selection.tubes, "Only this tube; may be repeated"},
          {"--rename", &renames, "Another name for a tube: OLD=NEW"},
          {"--accept-damage", &of_source.accept_damage, "Import what can be read"},
          {"--retire", &retire, "Take the source out of use after success"},
@@ -108,7 +108,7 @@ class Import {
 
   Status ReadSource() {
     Status status = source_->Read(survey_, [&](const SourceJob& job) {
-      if (!Selected(job.job)) return Status();
+      if (!options_.selection.Has(job.job.tube)) return Status();
       SourceJob renamed = job;
       Rename(renamed.job);
       if (job.refused.empty()) {
@@ -131,17 +131,12 @@ class Import {
     // The selection and the renames are part of the transfer's identity.
     if (survey_.fingerprint != kRetired) {
       std::string selection;
-      for (const std::string& tube : options_.tubes) selection += " tube " + tube;
+      for (const std::string& tube : options_.selection.tubes) selection += " tube " + tube;
       for (const std::string& rename : options_.renames) selection += " rename " + rename;
       survey_.fingerprint += selection;
       if (!survey_.before_retire.empty()) survey_.before_retire += selection;
     }
     return {};
-  }
-
-  bool Selected(const Record& record) const {
-    return options_.tubes.empty() || std::find(options_.tubes.begin(), options_.tubes.end(),
-                                               record.tube) != options_.tubes.end();
   }
 
   void Rename(Record& record) const {
@@ -233,7 +228,7 @@ class Import {
         [&](const std::string& why) { report_.Progress(windows.acknowledged(), bytes_, why); });
     Status sent;
     Status status = source_->ReadAgain([&](const SourceJob& job) {
-      if (!Selected(job.job)) return Status();
+      if (!options_.selection.Has(job.job.tube)) return Status();
       if (++place_ <= before_.settled) return Status();
       report_.Progress(windows.acknowledged(), bytes_);
       return sent = SendOne(windows, job);
@@ -257,7 +252,7 @@ class Import {
   Status SendTubes() {
     for (const transfer::OwnedRecord& each : survey_.tubes) {
       Record tube = each.View();
-      if (!Selected(tube)) continue;
+      if (!options_.selection.Has(tube.tube)) continue;
       Rename(tube);
       client_->Add(Type::kTube, tube);
     }

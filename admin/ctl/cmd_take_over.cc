@@ -125,8 +125,8 @@ struct Options : TakeOverOptions {
     target.AddTo(parameters, "--to", false);
     parameters.insert(
         parameters.end(),
-        {{"--tube", &tubes, "Only this tube; may be repeated"},
-         {"--except", &except, "Not this tube; may be repeated"},
+        {{"--tube", &selection.tubes, "Only this tube; may be repeated"},
+         {"--except", &selection.except, "Not this tube; may be repeated"},
          {"--follow", &follow, "Go on until SIGTERM or SIGINT"},
          {"--wait", &wait_s, "Seconds to wait for jobs that others have reserved",
           Rules{.sign = Sign::kNotNegative, .excludes = "--follow"}},

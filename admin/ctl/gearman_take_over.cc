@@ -54,7 +54,7 @@ class GearmanTakeOver final : public OldServer {
     const std::vector<FunctionStatus> functions = GS_TRY(ReadFunctions(*admin_));
     for (const FunctionStatus& each : functions) {
       const std::uint64_t waiting = each.total - std::min(each.total, each.running);
-      if (waiting == 0 || !options_.Selected(each.function) || options_.stopped()) continue;
+      if (waiting == 0 || !options_.selection.Has(each.function) || options_.stopped()) continue;
       std::unique_ptr<FunctionDrain>& drain = drains_[each.function];
       if (drain == nullptr) {
         drain = std::make_unique<FunctionDrain>(*scope_, each.function);
@@ -94,7 +94,7 @@ class GearmanTakeOver final : public OldServer {
     std::uint64_t waiting = 0;
     const std::vector<FunctionStatus> functions = GS_TRY(ReadFunctions(*admin_));
     for (const FunctionStatus& each : functions) {
-      if (!options_.Selected(each.function)) continue;
+      if (!options_.selection.Has(each.function)) continue;
       const std::uint64_t running = std::min(each.total, each.running);
       const auto drain = drains_.find(each.function);
       const std::uint64_t ours =

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
 

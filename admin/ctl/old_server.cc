@@ -12,19 +12,6 @@ namespace gearstalk::ctl {
 
 using transfer::Type;
 
-bool TakeOverOptions::Selected(const std::string& tube) const {
-  const auto in = [&](const std::vector<std::string>& list) {
-    return std::find(list.begin(), list.end(), tube) != list.end();
-  };
-  return (tubes.empty() || in(tubes)) && !in(except);
-}
-
-Target TakeOverOptions::Old() const {
-  Target old;
-  old.address = AddressOf(source);
-  return old;
-}
-
 Result<std::vector<transfer::OwnedRecord>> ReadHeldJobs(TransferClient& broker) {
   std::vector<transfer::OwnedRecord> held;
   GS_TRY(broker.Ask(Type::kListHeld, transfer::End{}, [&](const transfer::Frame& frame) {

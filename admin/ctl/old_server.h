@@ -14,15 +14,14 @@ namespace gearstalk::ctl {
 
 struct TakeOverOptions {
   std::string source, name, ids = "new";
-  std::vector<std::string> tubes, except;
+  transfer::Selection selection;
   bool follow = false, settle_only = false, prepare = false, is_volatile = false;
   int wait_s = 0;
   Target target;
   std::function<bool()> stopped = [] { return false; };  // a signal came
 
-  bool Selected(const std::string& tube) const;
   // The server that `source` names.
-  Target Old() const;
+  Target Old() const { return {.address = AddressOf(source)}; }
 };
 
 // The held jobs of the transfer that is open: those of an interrupted run.

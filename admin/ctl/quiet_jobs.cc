@@ -117,7 +117,7 @@ Status QuietJobs::Find() {
     const bool delayed = state == "delayed" && scope_.deletes_delayed;
     if (!delayed && state != "buried") continue;
     const std::string tube(stats.Get("tube"));
-    if (tube == BeanstalkClient::kProbeTube || !scope_.options.Selected(tube)) continue;
+    if (tube == BeanstalkClient::kProbeTube || !scope_.options.selection.Has(tube)) continue;
     if (state == "buried") {
       buried_[tube].push_back(id);
     } else {

@@ -38,7 +38,7 @@ class Relay {
   std::unique_ptr<GearmanClient> client_;
   std::string name_{};
   std::deque<std::string> submitted_{};  // handles of the worker, in the order of submission
-  std::set<std::string> in_flight_{};             // the same handles, up to the end of the job
+  std::set<std::string> in_flight_{};    // the same handles, up to the end of the job
   std::map<std::string, std::string> handles_{};  // of the client -> of the worker
   std::uint64_t ended_ = 0;
 };

@@ -201,9 +201,7 @@ Result<std::unique_ptr<Channel>> Connect(const Target& target) {
 }
 
 Result<std::unique_ptr<Channel>> Connect(const std::string& address) {
-  Target target;
-  target.address = address;
-  return Connect(target);
+  return Connect(Target{.address = address});
 }
 
 }  // namespace gearstalk::ctl

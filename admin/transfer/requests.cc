@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -29,13 +28,6 @@ void SendJob(TransferSession& session, const Record& job, const Job* owner) {
     }
   }
   session.out().Append(job.body);
-}
-
-bool Has(const Selection& selection, std::string_view tube) {
-  const auto in = [&](const std::vector<std::string>& tubes) {
-    return std::find(tubes.begin(), tubes.end(), tube) != tubes.end();
-  };
-  return (selection.tubes.empty() || in(selection.tubes)) && !in(selection.except);
 }
 
 // Otherwise refuses the request.
@@ -183,7 +175,7 @@ Slices SendAll(TransferSession& session, Selection selection) {
   std::size_t steps = 0;
   for (std::uint64_t last = 0; const Tube* const tube = engine.NextTube(last);) {
     last = tube->id();
-    if (Has(selection, tube->name())) SendSettings(session, *tube);
+    if (selection.Has(tube->name())) SendSettings(session, *tube);
     if (++steps % kSliceItems == 0) co_await NextSlice();
   }
   End end;
@@ -193,14 +185,14 @@ Slices SendAll(TransferSession& session, Selection selection) {
     const Job* job = engine.NextJob(last);
     if (job == nullptr || job->id() >= first_new) break;
     last = job->id();
-    if (!job->durable || !Has(selection, job->tube().name())) continue;
+    if (!job->durable || !selection.Has(job->tube().name())) continue;
     while (!body.Knows(session.now(), *job)) {
       if (!MayWaitFor(session, body)) co_return;
       co_await NextSlice();
       job = engine.Find(last);
       if (job == nullptr) break;
     }
-    if (job == nullptr || !job->has_body() || !Has(selection, job->tube().name())) continue;
+    if (job == nullptr || !job->has_body() || !selection.Has(job->tube().name())) continue;
     const std::string& tube = job->tube().name();
     if (!MayConsume(session, "export needs", tube)) co_return;
     Record record;
@@ -223,7 +215,7 @@ Slices HoldBackJobs(TransferSession& session, Selection selection) {
     const Job* job = named ? engine.Find(selection.ids[place]) : engine.NextJob(end.next_id);
     if (!named && job == nullptr) break;
     end.next_id = named ? selection.ids[place] : job->id();
-    const auto selected = [&] { return job != nullptr && Has(selection, job->tube().name()); };
+    const auto selected = [&] { return job != nullptr && selection.Has(job->tube().name()); };
     while (selected() && !body.Knows(session.now(), *job)) {
       if (!MayWaitFor(session, body)) co_return;
       co_await NextSlice();

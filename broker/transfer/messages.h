@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -99,6 +100,14 @@ struct Selection {
   bool list_buried = false;
   // kHoldBack: these jobs in this order, and no others.
   std::vector<std::uint64_t> ids{};
+
+  // Whether jobs of this tube are in it.
+  bool Has(std::string_view tube) const {
+    const auto in = [&](const std::vector<std::string>& list) {
+      return std::ranges::find(list, tube) != list.end();
+    };
+    return (tubes.empty() || in(tubes)) && !in(except);
+  }
 };
 void Fields(Is<Selection> auto& selection, auto& visit) {
   visit(1, selection.tubes);
