@@ -82,6 +82,12 @@ bool MayWaitFor(TransferSession& session, const BodyQuery& body) {
 
 // --- Requests that take long. The session outlives the work.
 
+// Acts anew unless a body is still being read that the job is compared with. True: it is.
+bool ActAgain(ComparisonPtr& compared, Transfers::Change& change, auto&& act) {
+  if (!Waits(compared)) change = act(compared);
+  return Waits(compared);
+}
+
 // Confirms, commits or drops held jobs, up to one that fails.
 using IdAct = Transfers::Change (*)(TransferSession&, std::uint64_t id, ComparisonPtr& compared);
 Slices ActOnIds(TransferSession& session, IdList list, IdAct act) {
@@ -89,12 +95,10 @@ Slices ActOnIds(TransferSession& session, IdList list, IdAct act) {
   for (const std::uint64_t id : list.ids) {
     if (session.failed()) break;
     if (++steps % kSliceItems == 0) co_await NextSlice();
+    const auto end = [&](ComparisonPtr& compared) { return act(session, id, compared); };
     ComparisonPtr compared;
-    Transfers::Change change = act(session, id, compared);
-    while (Waits(compared)) {
-      co_await NextSlice();
-      if (!Waits(compared)) change = act(session, id, compared);
-    }
+    Transfers::Change change;
+    while (ActAgain(compared, change, end)) co_await NextSlice();
     session.Note(change);
   }
 }
@@ -102,14 +106,12 @@ Slices ActOnIds(TransferSession& session, IdList list, IdAct act) {
 // A job that is compared first with one whose body is read.
 Slices PutWhenCompared(TransferSession& session, OwnedRecord job, std::string key, Mark change,
                        ComparisonPtr compared) {
-  while (true) {
-    if (!Waits(compared)) {
-      const Transfers::Change put = session.transfers().Put(session.now(), session.transfer(),
-                                                            job.View(), key, change, &compared);
-      if (!Waits(compared)) co_return session.Note(put, true);
-    }
-    co_await NextSlice();
-  }
+  Transfers::Change put;
+  const auto again = [&](ComparisonPtr& of) {
+    return session.transfers().Put(session.now(), session.transfer(), job.View(), key, change, &of);
+  };
+  while (ActAgain(compared, put, again)) co_await NextSlice();
+  session.Note(put, true);
 }
 
 // Its held jobs first, then the mark, so that after a crash in between it can be repeated.
@@ -128,11 +130,8 @@ Slices ForgetTransfer(TransferSession& session, Forgetting forgetting) {
                  : transfers.Drop(forgetting.name, last);
     };
     ComparisonPtr compared;
-    Transfers::Change change = end(compared);
-    while (Waits(compared)) {
-      co_await NextSlice();
-      if (!Waits(compared)) change = end(compared);
-    }
+    Transfers::Change change;
+    while (ActAgain(compared, change, end)) co_await NextSlice();
     session.Note(change);
     if (session.failed()) co_return;
   }
@@ -328,31 +327,30 @@ void Hold(TransferSession& session, const Frame& frame) {
 }
 
 // A long list is worked off in slices.
-void ForEachId(TransferSession& session, const Frame& frame, IdAct act) {
+template <IdAct kAct>
+void ForEachId(TransferSession& session, const Frame& frame) {
   constexpr std::size_t kFew = 16;  // for which the next request need not wait for the next turn
   IdList list;
   if (!Read(session, frame, list)) return;
   const bool few = list.ids.size() <= kFew;
-  Slices work = ActOnIds(session, std::move(list), act);
+  Slices work = ActOnIds(session, std::move(list), kAct);
   if (!few || work.Advance()) session.Begin(std::move(work));
 }
 
-void Confirm(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id, ComparisonPtr&) {
-    return of.transfers().Confirm(of.transfer(), id);
-  });
+Transfers::Change Confirm(TransferSession& session, std::uint64_t id, ComparisonPtr&) {
+  return session.transfers().Confirm(session.transfer(), id);
 }
 
-void Commit(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id, ComparisonPtr& compared) {
-    return of.transfers().Commit(of.now(), of.transfer(), id, &compared);
-  });
+Transfers::Change Commit(TransferSession& session, std::uint64_t id, ComparisonPtr& compared) {
+  return session.transfers().Commit(session.now(), session.transfer(), id, &compared);
 }
 
-void Drop(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id, ComparisonPtr&) {
-    return of.transfers().Drop(of.transfer(), id);
-  });
+Transfers::Change Drop(TransferSession& session, std::uint64_t id, ComparisonPtr&) {
+  return session.transfers().Drop(session.transfer(), id);
+}
+
+Transfers::Change RaiseNextId(TransferSession& session, std::uint64_t id, ComparisonPtr&) {
+  return session.transfers().RaiseNextId(id);
 }
 
 void Advance(TransferSession& session, const Frame& frame) {
@@ -370,12 +368,6 @@ void SetTube(TransferSession& session, const Frame& frame) {
   session.Note(session.transfers().SetTube(tube));
 }
 
-void NextId(TransferSession& session, const Frame& frame) {
-  ForEachId(session, frame, [](TransferSession& of, std::uint64_t id, ComparisonPtr&) {
-    return of.transfers().RaiseNextId(id);
-  });
-}
-
 void Forget(TransferSession& session, const Frame& frame) {
   Forgetting forgetting;
   if (!Read(session, frame, forgetting)) return;
@@ -387,24 +379,16 @@ void Forget(TransferSession& session, const Frame& frame) {
 
 void Sync(TransferSession& session, const Frame& /*frame*/) { session.Answer(); }
 
-void ListHeld(TransferSession& session, const Frame& /*frame*/) {
-  session.Begin(SendHeld(session));
+template <Slices (*kWalk)(TransferSession&)>
+void Walk(TransferSession& session, const Frame& /*frame*/) {
+  session.Begin(kWalk(session));
 }
 
-void Export(TransferSession& session, const Frame& frame) {
+template <Slices (*kWalk)(TransferSession&, Selection)>
+void WalkSelection(TransferSession& session, const Frame& frame) {
   Selection selection;
   if (!ReadFields(frame.fields, selection)) return session.Refuse(Problem::kBad, "no selection");
-  session.Begin(SendAll(session, std::move(selection)));
-}
-
-void ListTransfers(TransferSession& session, const Frame& /*frame*/) {
-  session.Begin(SendMarks(session));
-}
-
-void HoldBack(TransferSession& session, const Frame& frame) {
-  Selection selection;
-  if (!ReadFields(frame.fields, selection)) return session.Refuse(Problem::kBad, "no selection");
-  session.Begin(HoldBackJobs(session, std::move(selection)));
+  session.Begin(kWalk(session, std::move(selection)));
 }
 
 struct Request {
@@ -418,18 +402,18 @@ constexpr std::array kRequests = {
     Request{Type::kOpen, false, Open, false},
     Request{Type::kPut, true, Put},
     Request{Type::kHold, true, Hold},
-    Request{Type::kConfirm, true, Confirm},
-    Request{Type::kCommit, true, Commit},
-    Request{Type::kDrop, true, Drop},
+    Request{Type::kConfirm, true, ForEachId<Confirm>},
+    Request{Type::kCommit, true, ForEachId<Commit>},
+    Request{Type::kDrop, true, ForEachId<Drop>},
     Request{Type::kAdvance, true, Advance},
     Request{Type::kTube, true, SetTube},
-    Request{Type::kNextId, true, NextId},
+    Request{Type::kNextId, true, ForEachId<RaiseNextId>},
     Request{Type::kForget, true, Forget, false},
     Request{Type::kSync, false, Sync, false},
-    Request{Type::kListHeld, false, ListHeld},
-    Request{Type::kExport, false, Export, false},
-    Request{Type::kTransfers, false, ListTransfers, false},
-    Request{Type::kHoldBack, false, HoldBack},
+    Request{Type::kListHeld, false, Walk<SendHeld>},
+    Request{Type::kExport, false, WalkSelection<SendAll>, false},
+    Request{Type::kTransfers, false, Walk<SendMarks>, false},
+    Request{Type::kHoldBack, false, WalkSelection<HoldBackJobs>},
 };
 
 }  // namespace
