@@ -68,11 +68,9 @@ Result<std::vector<std::string>> JournalFiles(const std::string& directory) {
     return std::pair(name == kStateName ? 0 : 1, SegmentNumber(name));
   };
   std::ranges::sort(names, {}, rank);
-  const bool has_segment =
-      std::ranges::any_of(names, [](const std::string& name) { return SegmentNumber(name) != 0; });
-  if (!has_segment) return Status(Code::kInvalid, directory + ": there is no journal");
   const auto oldest =
       std::ranges::find_if(names, [](const std::string& name) { return SegmentNumber(name) != 0; });
+  if (oldest == names.end()) return Status(Code::kInvalid, directory + ": there is no journal");
   std::rotate(oldest, names.end() - 1, names.end());
   return names;
 }

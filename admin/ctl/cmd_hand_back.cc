@@ -86,22 +86,10 @@ class HandBack {
                                                         .any_fingerprint = true}));
     before_ = opened.mark;
     report_.resumed = opened.known;
-    GS_TRY(ConnectThere());
+    there_ = GS_TRY(ConnectDestination(options_.to, broker_->classes()));
+    GS_TRY(there_->Greet(options_.target));
     GS_TRY(SetFinished(false));
     return Settle();
-  }
-
-  Status ConnectThere() {
-    Target there;
-    there.address = AddressOf(options_.to);
-    if (options_.to.starts_with("gearman://")) {
-      std::unique_ptr<GearmanClient> client = GS_TRY(GearmanClient::Connect(there));
-      there_ = MakeGearmand(std::move(client), broker_->classes());
-    } else {
-      std::unique_ptr<Channel> channel = GS_TRY(Connect(there));
-      there_ = MakeBeanstalkd(std::move(channel));
-    }
-    return there_->Greet(options_.target);
   }
 
   // `transfers` shows it. A full disk, which hand-back may make empty, has no room for it.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "admin/ctl/beanstalk_client.h"
+#include "admin/ctl/gearman_client.h"
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
 #include "proto_beanstalk/parser.h"
@@ -218,13 +219,18 @@ std::string Destination::WhyNot(const Record& job) const {
   return kept == kept_.end() ? WhyRefused(job) : kept->second;
 }
 
-std::unique_ptr<Destination> MakeBeanstalkd(std::unique_ptr<Channel> channel) {
-  return std::make_unique<ToBeanstalkd>(std::move(channel));
-}
-
-std::unique_ptr<Destination> MakeGearmand(std::unique_ptr<GearmanClient> client,
-                                          const Classes& classes) {
-  return std::make_unique<ToGearmand>(std::move(client), classes);
+Result<std::unique_ptr<Destination>> ConnectDestination(const std::string& url,
+                                                        const Classes& classes) {
+  const Target there{.address = AddressOf(url)};
+  std::unique_ptr<Destination> destination;
+  if (url.starts_with("gearman://")) {
+    std::unique_ptr<GearmanClient> client = GS_TRY(GearmanClient::Connect(there));
+    destination = std::make_unique<ToGearmand>(std::move(client), classes);
+  } else {
+    std::unique_ptr<Channel> channel = GS_TRY(Connect(there));
+    destination = std::make_unique<ToBeanstalkd>(std::move(channel));
+  }
+  return destination;
 }
 
 }  // namespace gearstalk::ctl

@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "admin/ctl/channel.h"
-#include "admin/ctl/gearman_client.h"
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/status.h"
 #include "broker/transfer/owned_record.h"
@@ -50,9 +48,8 @@ class Destination {
   std::map<std::string, std::string, std::less<>> kept_;  // why the jobs of a tube stay here
 };
 
-std::unique_ptr<Destination> MakeBeanstalkd(std::unique_ptr<Channel> channel);
-// `classes`: what the broker reads priorities as.
-std::unique_ptr<Destination> MakeGearmand(std::unique_ptr<GearmanClient> client,
-                                          const Classes& classes);
+// Connects to the server that `url` names. `classes`: what the broker reads priorities as.
+Result<std::unique_ptr<Destination>> ConnectDestination(const std::string& url,
+                                                        const Classes& classes);
 
 }  // namespace gearstalk::ctl

@@ -194,6 +194,10 @@ Status JobWindow::MoveReserved() {
 Status JobWindow::DeleteAndCommit() {
   Ask("delete");
   GS_TRY(ReadDeleted());
+  return CommitNow();
+}
+
+Status JobWindow::CommitNow() {
   GS_TRY(Commit());
   return ReadCommitted();
 }

@@ -41,6 +41,7 @@ class JobWindow {
   std::size_t bytes() const;  // of the bodies
   std::vector<InFlight>& jobs() { return jobs_; }
   void Add(std::uint64_t id, std::string body = {});
+  void Add(InFlight job) { jobs_.push_back(std::move(job)); }
 
   // At most so many that are ready. As each comes, its description is asked for.
   void Reserve(std::size_t most);
@@ -60,6 +61,7 @@ class JobWindow {
   Status ReadDeleted();
   Status Commit();
   Status ReadCommitted();
+  Status CommitNow();  // both
 
   // All steps in turn. MoveReserved is for jobs that this tool has reserved; MoveQuiet for jobs
   // that it does not reserve, which are held in phase 2 at once.

@@ -58,13 +58,14 @@ Settlement Leftovers::Decide(const Record& job, const OldJob& there) const {
                      there);
 }
 
-// Jobs that this call deletes go to `gone`; the others stay held.
-Status Leftovers::DeleteAll(const Held& jobs, Held& gone) {
+// Jobs that this call deletes go to `gone`; `again`: others stay held for now.
+Status Leftovers::DeleteAll(const Held& jobs, Held& gone, bool& again) {
   for (const transfer::OwnedRecord* job : jobs)
     scope_.old.Add(fmt::format("delete {}", job->View().transfer.source_id));
   for (const transfer::OwnedRecord* job : jobs) {
     const std::string line = GS_TRY(scope_.old.Line());
     if (line == "DELETED") gone.push_back(job);
+    again = again || line != "DELETED";
   }
   return {};
 }
@@ -112,9 +113,7 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
   if (!drop.empty()) scope_.broker.AddIds(Type::kDrop, std::move(drop));
   if (!confirm.empty()) scope_.broker.AddIds(Type::kConfirm, std::move(confirm));
   GS_TRY(scope_.broker.Sync());
-  const std::size_t before = gone.size();
-  GS_TRY(DeleteAll(erase, gone));
-  again = again || gone.size() - before < erase.size();
+  GS_TRY(DeleteAll(erase, gone, again));
   return Commit(gone, uncertain);
 }
 
@@ -135,9 +134,7 @@ Status Leftovers::DeleteBuried(const std::string& tube, HeldById& jobs, bool& ag
       for (const auto& [id, each] : jobs) next.push_back(each);
       jobs.clear();
     }
-    const std::size_t before = gone.size();
-    GS_TRY(DeleteAll(next, gone));
-    again = again || gone.size() - before < next.size();
+    GS_TRY(DeleteAll(next, gone, again));
     if (gone.size() < kSettled) continue;
     GS_TRY(Commit(gone, {}));
     gone.clear();

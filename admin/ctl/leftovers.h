@@ -32,7 +32,7 @@ class Leftovers {
 
   Status SettleWindow(Jobs jobs, bool& again);
   Result<std::vector<OldJob>> LookUp(Jobs jobs);
-  Status DeleteAll(const Held& jobs, Held& gone);
+  Status DeleteAll(const Held& jobs, Held& gone, bool& again);
   Status Commit(const Held& gone, const Held& uncertain);
   Settlement Decide(const Record& job, const OldJob& there) const;
   Status DeleteBuried(const std::string& tube, HeldById& jobs, bool& again);

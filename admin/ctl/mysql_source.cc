@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <mysql.h>
 
-#include <charconv>
 #include <memory>
 
 #include "admin/ctl/database_url.h"
@@ -12,13 +11,6 @@ namespace gearstalk::ctl {
 namespace {
 
 std::string Quoted(const std::string& name) { return ctl::Quoted(name, '`'); }
-
-std::optional<std::int64_t> Number(std::optional<std::string_view> text) {
-  std::int64_t value = 0;
-  if (!text.has_value()) return std::nullopt;
-  const auto [end, error] = std::from_chars(text->begin(), text->end(), value);
-  return error == std::errc() ? std::optional(value) : std::nullopt;
-}
 
 class MysqlSource final : public TableSource {
  public:
@@ -73,8 +65,8 @@ class MysqlSource final : public TableSource {
       const Row row{.unique = text("unique_key"),
                     .function = text("function_name"),
                     .data = text("data"),
-                    .priority = Number(text("priority")),
-                    .when_to_run = Number(text("when_to_run"))};
+                    .priority = NumberIn(text("priority")),
+                    .when_to_run = NumberIn(text("when_to_run"))};
       GS_TRY(visit(row));
     }
     return mysql_errno(db_) == 0 ? Status() : Failed();

@@ -10,8 +10,6 @@
 namespace gearstalk::ctl {
 namespace {
 
-using transfer::Type;
-
 constexpr std::size_t kWindow = 256;
 constexpr std::uint64_t kStride = 1024;  // ids that are asked for at once
 constexpr std::size_t kMostPeeks = 64;   // of a slice
@@ -162,7 +160,7 @@ Status QuietJobs::HoldBuried(Ids& ids) {
 
 // Deletes a window; leaves the tube when its oldest buried job is not held.
 Status QuietJobs::DeleteInOrder(const std::string& tube) {
-  std::vector<JobWindow::InFlight> gone;
+  JobWindow gone(scope_);
   GS_TRY(scope_.old.Ask("use " + tube));
   scope_.old.Add("peek-buried");
   for (std::size_t count = 1;; ++count) {
@@ -172,35 +170,19 @@ Status QuietJobs::DeleteInOrder(const std::string& tube) {
       scope_.missed += held_.size();
       held_.clear();
       buried_.erase(buried_.begin());
-      return Commit(gone);
+      return gone.CommitNow();
     }
     scope_.old.Add(fmt::format("delete {}", job->first));
     if (count < kWindow) scope_.old.Add("peek-buried");
     const std::string line = GS_TRY(scope_.old.Line());
     if (line == "DELETED") {
-      gone.push_back(std::move(job->second));
+      gone.Add(std::move(job->second));
     } else {
       ++scope_.missed;
     }
     held_.erase(job);
-    if (count == kWindow) return Commit(gone);
+    if (count == kWindow) return gone.CommitNow();
   }
-}
-
-Status QuietJobs::Commit(std::vector<JobWindow::InFlight>& jobs) {
-  if (jobs.empty()) return {};
-  std::vector<std::uint64_t> ids;
-  ids.reserve(jobs.size());
-  for (const JobWindow::InFlight& job : jobs) ids.push_back(job.here);
-  scope_.broker.AddMoved(std::move(ids));
-  GS_TRY(scope_.broker.Sync());
-  for (JobWindow::InFlight& job : jobs) {
-    job.job.tube = job.tube;
-    job.job.body = {};
-    scope_.report.Moved(job.job);
-  }
-  scope_.report.Progress(scope_.report.done, scope_.report.found_bytes);
-  return {};
 }
 
 }  // namespace gearstalk::ctl

@@ -47,7 +47,6 @@ class QuietJobs {
   Status MoveBuried();
   Status HoldBuried(Ids& ids);
   Status DeleteInOrder(const std::string& tube);
-  Status Commit(std::vector<JobWindow::InFlight>& jobs);
 
   MoveScope& scope_;
   std::uint64_t next_ = 1, end_ = 1;                   // ids that the walk looks at

@@ -2,7 +2,6 @@
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <vector>
 
@@ -134,12 +133,7 @@ class RedisSource final : public TableSource {
     const redisReply& data = *values->element[0];
     const redisReply& priority = *values->element[1];
     if (data.type == REDIS_REPLY_STRING) row.data = TextOf(data);
-    std::int64_t number = 0;
-    if (priority.type == REDIS_REPLY_STRING) {
-      const std::string_view text = TextOf(priority);
-      const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
-      if (error == std::errc()) row.priority = number;
-    }
+    if (priority.type == REDIS_REPLY_STRING) row.priority = NumberIn(TextOf(priority));
     return visit(row);
   }
 

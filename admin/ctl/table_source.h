@@ -1,5 +1,6 @@
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -23,6 +24,14 @@ inline std::string Quoted(const std::string& name, char quote = '"') {
   std::string quoted(1, quote);
   for (const char c : name) quoted += c == quote ? std::string(2, c) : std::string(1, c);
   return quoted + quote;
+}
+
+// nullopt: no number.
+inline std::optional<std::int64_t> NumberIn(std::optional<std::string_view> text) {
+  std::int64_t value = 0;
+  if (!text.has_value()) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->begin(), text->end(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 // The common part of all stores: makes jobs of rows, and checks that two passes find the same.
