@@ -21,10 +21,7 @@ bool IsPort(const std::string& text) {
   return !text.empty() && text.size() <= 5 && std::stoi(text) > 0 && std::stoi(text) <= UINT16_MAX;
 }
 
-struct FreeAddresses {
-  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
 // None if nobody knows the name.
 Addresses Resolve(const std::string& host, const std::string& port) {
@@ -32,7 +29,7 @@ Addresses Resolve(const std::string& host, const std::string& port) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
-  return Addresses(failed == 0 ? found : nullptr);
+  return {failed == 0 ? found : nullptr, ::freeaddrinfo};
 }
 
 // The numeric forms of an address.

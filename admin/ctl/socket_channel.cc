@@ -1,4 +1,3 @@
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -8,7 +7,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -104,16 +102,9 @@ class TlsChannel final : public SocketChannel {
     SSL_set_fd(ssl_, fd_);
     SSL_clear_mode(ssl_, SSL_MODE_AUTO_RETRY);
     SSL_set_tlsext_host_name(ssl_, address_.host.c_str());
-    if (!address_.host.empty()) {
-      in6_addr ip{};
-      const bool is_ip = inet_pton(AF_INET, address_.host.c_str(), &ip) == 1 ||
-                         inet_pton(AF_INET6, address_.host.c_str(), &ip) == 1;
-      if (is_ip) {
-        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), address_.host.c_str());
-      } else {
-        SSL_set1_host(ssl_, address_.host.c_str());
-      }
-    }
+    const char* const host = address_.host.c_str();
+    const bool is_ip = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), host) == 1;
+    if (!is_ip && !address_.host.empty()) SSL_set1_host(ssl_, host);
     if (SSL_connect(ssl_) == 1) return {};
     return {Code::kIo, "TLS with " + address_.text + ": " + TlsError()};
   }

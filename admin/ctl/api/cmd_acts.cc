@@ -102,11 +102,9 @@ int Kick(Api& api, const KickOptions& options) {
 
 // --- All that match
 
-// An act on all jobs that a filter finds: the server counts, the user confirms the number, the
-// server does it.
-struct Operation {
-  std::string action;  // delete, kick, bury, release, move, copy
-  Json filter;
+// All jobs that a filter finds: the server counts, the user confirms the number, the server acts.
+struct Matching {
+  Filter filter;
   std::string to;                      // move, copy
   std::optional<std::uint64_t> count;  // confirms this number; another one is refused
 };
@@ -157,13 +155,13 @@ std::string Typed(const Settings& settings) {
 }
 
 // Whether the user confirms the operation on this many jobs.
-bool Confirmed(Api& api, const Operation& operation, std::uint64_t count) {
-  if (operation.count.has_value()) {
-    if (*operation.count == count) return true;
-    return Tell(fmt::format("--count: {} jobs match, not {}", count, *operation.count));
+bool Confirmed(Api& api, const char* action, const Matching& jobs, std::uint64_t count) {
+  if (jobs.count.has_value()) {
+    if (*jobs.count == count) return true;
+    return Tell(fmt::format("--count: {} jobs match, not {}", count, *jobs.count));
   }
   if (api.settings().yes || count == 0) return true;
-  std::fputs(fmt::format("{} {} jobs? Type the number: ", operation.action, count).c_str(), stderr);
+  std::fputs(fmt::format("{} {} jobs? Type the number: ", action, count).c_str(), stderr);
   if (Typed(api.settings()) == fmt::format("{}", count)) return true;
   std::fputs("\n", stderr);
   return Tell(
@@ -186,17 +184,19 @@ int Show(Api& api, const Json& operation) {
 
 // Returns the exit code. Shows progress on standard error; an interrupt stops the operation where
 // it is.
-int RunOperation(Api& api, const Operation& operation) {
+int RunOperation(Api& api, const char* action, const Matching& jobs) {
+  // A group is one of a tube that is there.
+  if (jobs.filter.group && !api.Get(TubePath(jobs.filter.tube))) return api.exit_code();
   signal(SIGINT, OnInterrupt);
-  Json body = {{"action", operation.action}, {"filter", operation.filter}};
-  if (!operation.to.empty()) SetBytes(body, "to", operation.to);
+  Json body = {{"action", action}, {"filter", jobs.filter.AsJson()}};
+  if (!jobs.to.empty()) SetBytes(body, "to", jobs.to);
   std::optional<Json> state = api.Post("/operations", body);
   if (!state) return api.exit_code();
   const std::string path = "/operations/" + Word(*state, "id");
   if (!Await(api, path, *state, false)) return api.exit_code();
   if (state->value("state", "") != "counted") return Show(api, *state);
   const auto count = static_cast<std::uint64_t>(Number(*state, "count"));
-  if (!Confirmed(api, operation, count)) {
+  if (!Confirmed(api, action, jobs, count)) {
     api.Delete(path);
     return kNotConfirmed;
   }
@@ -206,11 +206,8 @@ int RunOperation(Api& api, const Operation& operation) {
   return Await(api, path, *state, show) ? Show(api, *state) : api.exit_code();
 }
 
-struct TransferOptions {
+struct TransferOptions : Matching {
   std::vector<std::uint64_t> ids;
-  std::string to;
-  Filter filter;
-  std::optional<std::uint64_t> count;
 
   Parameters AsParameters() {
     Parameters parameters = {
@@ -239,23 +236,12 @@ int EachJob(Api& api, const std::string& action, const TransferOptions& options)
   return exit_code;
 }
 
-int ActOnTube(Api& api, const Filter& filter, const Operation& operation) {
-  // A group is one of a tube that is there.
-  if (filter.group && !api.Get(TubePath(filter.tube))) return api.exit_code();
-  return RunOperation(api, operation);
-}
-
 int MoveOrCopy(const Settings& settings, const TransferOptions& options, const char* action) {
   if (options.ids.empty() && options.filter.tube.empty()) {
     return Fail(kBadUsage, fmt::format("{}: expected ID..., or --tube TUBE", action));
   }
   return UseApi(settings, [&](Api& api) {
-    if (!options.ids.empty()) return EachJob(api, action, options);
-    return ActOnTube(api, options.filter,
-                     {.action = action,
-                      .filter = options.filter.AsJson(),
-                      .to = options.to,
-                      .count = options.count});
+    return options.ids.empty() ? RunOperation(api, action, options) : EachJob(api, action, options);
   });
 }
 
@@ -266,10 +252,7 @@ int Copy(const Settings& settings, TransferOptions& options) {
   return MoveOrCopy(settings, options, "copy");
 }
 
-struct ClearOptions {
-  Filter filter;
-  std::optional<std::uint64_t> count;
-
+struct ClearOptions : Matching {
   Parameters AsParameters() {
     Parameters parameters = {{"TUBE", &filter.tube, "Name of a tube", kRequired}};
     filter.AddTo(parameters);
@@ -278,11 +261,7 @@ struct ClearOptions {
   }
 };
 
-int Clear(Api& api, const ClearOptions& options) {
-  return ActOnTube(
-      api, options.filter,
-      {.action = "delete", .filter = options.filter.AsJson(), .to = {}, .count = options.count});
-}
+int Clear(Api& api, const ClearOptions& options) { return RunOperation(api, "delete", options); }
 
 constexpr std::string_view kOperationColumns =
     "ID=id ACTION=action STATE=state >COUNT=count:count >DONE=done:count >SKIPPED=skipped:count "

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -15,6 +14,7 @@
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
 #include "admin/ctl/beanstalk_client.h"
+#include "broker/base/clock.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -33,12 +33,6 @@ struct BenchOptions {
             {"--size", &size, "Bytes of a body, 20 at least", Between(1, 60'000)}};
   }
 };
-
-std::int64_t Nanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // What all threads share.
 struct Bench {
@@ -84,7 +78,7 @@ void Produce(Bench& bench) {
   if (broker == nullptr) return;
   std::vector<std::int64_t> times;
   while (TakeOne(bench.to_put)) {
-    const std::int64_t began = Nanoseconds();
+    const std::int64_t began = BootTime();
     std::string body = fmt::format("{:020}", began);
     body.resize(std::max<std::size_t>(bench.options.size, body.size()), 'x');
     broker->AddPut(1024, 0, 60, body);
@@ -92,7 +86,7 @@ void Produce(Bench& bench) {
     if (!line.ok() || !line.value().starts_with("INSERTED")) {
       return bench.Fail("put: " + (line.ok() ? line.value() : "the connection ended"));
     }
-    times.push_back(Nanoseconds() - began);
+    times.push_back(BootTime() - began);
   }
   bench.Add(&Bench::puts, times);
 }
@@ -110,7 +104,7 @@ void Work(Bench& bench) {
     std::int64_t began = 0;
     const std::string& body = job.value().body;
     std::from_chars(body.data(), body.data() + std::min<std::size_t>(body.size(), 20), began);
-    times.push_back(Nanoseconds() - began);
+    times.push_back(BootTime() - began);
     if (!broker->Ask(fmt::format("delete {}", job.value().id)).ok()) {
       return bench.Fail("delete: the connection ended");
     }
@@ -134,7 +128,7 @@ Json Percentiles(std::vector<std::int64_t>& times) {
 
 int RunBench(const Settings& settings, BenchOptions& options) {
   Bench bench{options, options.jobs, options.jobs, {}};
-  const std::int64_t began = Nanoseconds();
+  const std::int64_t began = BootTime();
   {
     std::vector<std::jthread> threads;
     for (std::uint32_t i = 0; i < options.workers; ++i) threads.emplace_back([&] { Work(bench); });
@@ -142,7 +136,7 @@ int RunBench(const Settings& settings, BenchOptions& options) {
       threads.emplace_back([&] { Produce(bench); });
   }
   if (!bench.error.empty()) return Fail(kNotReachable, bench.error);
-  const double seconds = static_cast<double>(Nanoseconds() - began) / 1e9;
+  const double seconds = Seconds(BootTime() - began);
   const Json result = {{"jobs", options.jobs},
                        {"seconds", seconds},
                        {"cycles_per_second", options.jobs / seconds},

@@ -1,6 +1,7 @@
 // What needs no broker's jobs: who am I, new tokens, completions.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
@@ -8,7 +9,6 @@
 #include <string>
 
 #include "admin/ctl/api/api.h"
-#include "admin/ctl/api/command.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
 #include "broker/base/base64.h"
@@ -27,13 +27,11 @@ bool TakesTube(const Command& command) {
 
 // "--one --two".
 std::string FlagsOf(const Parameters& parameters) {
-  std::string flags;
+  std::vector<std::string_view> flags;
   for (const Parameter& parameter : parameters) {
-    if (!parameter.has_name()) continue;
-    if (!flags.empty()) flags += ' ';
-    flags += parameter.name;
+    if (parameter.has_name()) flags.push_back(parameter.name);
   }
-  return flags;
+  return fmt::format("{}", fmt::join(flags, " "));
 }
 
 constexpr std::string_view kTubeNames =
@@ -43,10 +41,10 @@ constexpr std::string_view kTubeNames =
 std::string Bash(const std::string& function) {
   Settings settings;
   const std::string globals = FlagsOf(GlobalParameters(settings)) + " --help";
-  std::string names, cases;
+  std::vector<std::string_view> names;
+  std::string cases;
   for (const Command& command : Commands()) {
-    if (!names.empty()) names += ' ';
-    names += command.name;
+    names.push_back(command.name);
     cases += fmt::format("    {}) words=\"{}\"; tube={} ;;\n", command.name,
                          FlagsOf(command.call.parameters), TakesTube(command) ? 1 : 0);
   }
@@ -66,13 +64,14 @@ std::string Bash(const std::string& function) {
       "    words=\"$({4})\"\n"
       "  fi\n"
       "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-      "}}\n",
-      function, names, globals, cases, kTubeNames);
+      "}}\n"
+      "complete -F {0} gearstalkctl",
+      function, fmt::join(names, " "), globals, cases, kTubeNames);
 }
 
 std::string Zsh() {
   return "#compdef gearstalkctl\nautoload -U +X bashcompinit && bashcompinit\n" +
-         Bash("_gearstalkctl_words") + "complete -F _gearstalkctl_words gearstalkctl";
+         Bash("_gearstalkctl_words");
 }
 
 std::string Fish() {
@@ -95,12 +94,6 @@ std::string Fish() {
     }
   }
   return text;
-}
-
-std::string Completion(const std::string& shell) {
-  if (shell == "zsh") return Zsh();
-  if (shell == "fish") return Fish();
-  return Bash("_gearstalkctl") + "complete -F _gearstalkctl gearstalkctl";
 }
 
 int WhoAmI(Api& api) {
@@ -135,9 +128,7 @@ std::string NewToken() {
 std::string Sha256Hex(std::string_view text) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
-  std::string hex;
-  for (const unsigned char byte : hash) hex += fmt::format("{:02x}", byte);
-  return hex;
+  return fmt::format("{:02x}", fmt::join(hash, ""));
 }
 
 int Token(const Settings& settings, TokenOptions& options) {
@@ -163,7 +154,8 @@ struct CompletionOptions {
 };
 
 int PrintCompletion(const Settings& /*settings*/, CompletionOptions& options) {
-  Say(Completion(options.shell));
+  const bool zsh = options.shell == "zsh", fish = options.shell == "fish";
+  Say(zsh ? Zsh() : fish ? Fish() : Bash("_gearstalkctl"));
   return kDone;
 }
 

@@ -9,6 +9,7 @@
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
+#include "broker/base/clock.h"
 #include "broker/base/near_names.h"
 
 namespace gearstalk::ctl::api {
@@ -86,13 +87,13 @@ struct DrainOptions {
 
 // Until no job is reserved, or for so many seconds.
 int AwaitIdle(Api& api, double seconds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  const Time began = BootTime();
   while (true) {
     const std::optional<Json> server = api.Get("/server");
     if (!server) return api.exit_code();
     const double reserved = Number(server->value("jobs", Json::object()), "reserved");
     if (reserved == 0) return kDone;
-    if (std::chrono::steady_clock::now() >= end) {
+    if (Seconds(BootTime() - began) >= seconds) {
       return Fail(kFailed, fmt::format("{:.0f} jobs are still reserved", reserved));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

@@ -3,7 +3,6 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cerrno>
 #include <memory>
 
@@ -51,10 +50,6 @@ std::string Unanswered(CURL* curl, CURLcode code) {
       what);
 }
 
-struct FreeList {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-
 }  // namespace
 
 HttpClient::HttpClient(const Settings& settings) : settings_(settings), curl_(curl_easy_init()) {
@@ -67,7 +62,7 @@ Result<HttpReply> HttpClient::Send(const HttpRequest& request) {
   CURL* curl = curl_;
   curl_easy_reset(curl);
   Transfer transfer{request, {}, curl};
-  std::unique_ptr<curl_slist, FreeList> headers;
+  std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers(nullptr, curl_slist_free_all);
   const auto add = [&](const std::string& header) {
     headers.reset(curl_slist_append(headers.release(), header.c_str()));
   };
@@ -106,19 +101,10 @@ Result<HttpReply> HttpClient::Send(const HttpRequest& request) {
   return std::move(transfer.reply);
 }
 
-std::string UrlEncoded(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = byte < 128 && (std::isalnum(byte) != 0 ||
-                                      std::string_view("-._~").find(c) != std::string_view::npos);
-    if (plain) {
-      encoded += c;
-    } else {
-      encoded += fmt::format("%{:02X}", byte);
-    }
-  }
-  return encoded;
+std::string UrlEncoded(const std::string& text) {
+  const std::unique_ptr<char, void (*)(void*)> encoded(
+      curl_easy_escape(nullptr, text.c_str(), static_cast<int>(text.size())), curl_free);
+  return encoded.get();
 }
 
 }  // namespace gearstalk::ctl::api

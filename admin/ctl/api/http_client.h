@@ -40,6 +40,6 @@ class HttpClient {
 };
 
 // Percent-encodes everything but letters, digits and "-._~".
-std::string UrlEncoded(std::string_view text);
+std::string UrlEncoded(const std::string& text);
 
 }  // namespace gearstalk::ctl::api

@@ -105,9 +105,7 @@ Status Complete(Settings& settings) {
   if (file.empty() && !settings.at.empty()) {
     return Bad(fmt::format("--at {}: there is no configuration file", settings.at));
   }
-  if (!file.empty()) {
-    GS_TRY(ReadFile(file, settings));
-  }
+  if (!file.empty()) GS_TRY(ReadFile(file, settings));
   if (settings.server.empty()) {
     settings.server =
         IsSocket(kPackagedSocket) ? fmt::format("unix:{}", kPackagedSocket) : kDefaultServer;

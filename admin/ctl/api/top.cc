@@ -10,13 +10,13 @@
 #include <charconv>
 #include <clocale>
 #include <iterator>
-#include <sstream>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/screen.h"
 #include "admin/ctl/api/settings.h"
 #include "admin/ctl/api/text.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -77,8 +77,8 @@ std::size_t ColumnsToFill() {
 void ShowOnce(const Json& tubes) {
   const std::size_t columns = ColumnsToFill();
   if (columns == 0) return ShowIn(kTubeColumns)(tubes);
-  std::istringstream lines(LinesOf(tubes, columns));
-  for (std::string line; std::getline(lines, line);) Say(Cut(line, columns));
+  const std::string text = LinesOf(tubes, columns);
+  for (const std::string_view line : SplitWords(text, "\n")) Say(Cut(line, columns));
 }
 
 // Owns the terminal while it lives.
@@ -136,14 +136,13 @@ class LiveTable {
     mvaddstr(0, 0, Cut(head, columns).c_str());
     marked_ = std::min(marked_, tubes_.empty() ? 0 : tubes_.size() - 1);
     const std::string text = LinesOf(tubes_, columns);
-    int line = 1;
-    for (std::size_t begin = 0; begin < text.size() && line < LINES; ++line) {
-      const std::size_t end = text.find('\n', begin);
+    int line = 0;
+    for (const std::string_view each : SplitWords(text, "\n")) {
+      if (++line >= LINES) break;
       const bool mark = line == static_cast<int>(marked_) + 2;
       if (mark) attron(A_REVERSE);
-      mvaddstr(line, 0, Cut(text.substr(begin, end - begin), columns).c_str());
+      mvaddstr(line, 0, Cut(each, columns).c_str());
       if (mark) attroff(A_REVERSE);
-      begin = end + 1;
     }
     refresh();
   }
