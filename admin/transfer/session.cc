@@ -212,10 +212,7 @@ void TransferSession::Answer() {
 }
 
 void TransferSession::Refuse(Problem problem, std::string text) {
-  Ack refusal;
-  refusal.problem = problem;
-  refusal.text = std::move(text);
-  Send(Type::kRefused, refusal);
+  Send(Type::kRefused, Ack{.problem = problem, .text = std::move(text)});
 }
 
 }  // namespace gearstalk::transfer

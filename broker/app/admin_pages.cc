@@ -62,9 +62,7 @@ AdminPages::AdminPages(Parts parts, event_base* base)
   Adopt();
 }
 
-AdminPages::~AdminPages() = default;
-
-Status AdminPages::Listen(std::vector<std::unique_ptr<ListenSocket>> sockets) {
+Status AdminPages::Listen(ListenSockets sockets) {
   for (auto& socket : sockets) {
     const bool unix = !socket->address().path.empty();
     if (Status status = http_.Listen(socket->fd(), unix); !status.ok()) {
@@ -156,8 +154,7 @@ HttpAnswer AdminPages::Page(const HttpRequest& request, std::string_view path) {
   if (!parts_.config.console.enabled) return Plain(404, "not found\n");
   const std::string& base = parts_.config.console.base_path;
   if (path.empty()) return Redirect(base.substr(base.rfind('/') + 1) + kConsole.data());
-  if (path == "/") return Redirect("console/");
-  if (path == "/console") return Redirect("console/");
+  if (path == "/" || path == "/console") return Redirect("console/");
   if (path.starts_with(kConsole)) return ConsolePage(request, path.substr(kConsole.size()));
   return Plain(404, "not found\n");
 }

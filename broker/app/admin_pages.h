@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,9 +35,8 @@ class AdminPages final : private HttpSite, private api::Host {
   };
 
   AdminPages(Parts parts, event_base* base);
-  ~AdminPages();
 
-  Status Listen(std::vector<std::unique_ptr<ListenSocket>> sockets);
+  Status Listen(ListenSockets sockets);
   // The addresses that it listens on.
   const std::vector<std::string>& names() const { return names_; }
   // After the configuration has changed.
@@ -86,7 +84,7 @@ class AdminPages final : private HttpSite, private api::Host {
   const Parts parts_;
   const Time started_;
   std::vector<HttpAsset> console_;
-  std::vector<std::unique_ptr<ListenSocket>> sockets_;
+  ListenSockets sockets_;
   std::vector<std::string> names_;
   LoopLag lag_;
   Attention attention_;

@@ -67,8 +67,7 @@ void Broker::Shutdown(bool graceful, const Peer& peer) {
   graceful ? StopGracefully() : Stop("shutdown");
 }
 
-int Broker::Run(std::vector<std::unique_ptr<ListenSocket>> sockets,
-                std::vector<std::unique_ptr<ListenSocket>> admin_sockets) {
+int Broker::Run(ListenSockets sockets, ListenSockets admin_sockets) {
   Result<Security> security = LoadSecurity(config_);
   if (!security.ok()) {
     Log(LogLevel::kCritical, security.status().message());
@@ -182,7 +181,7 @@ void Broker::LogRefusedJobs() {
   }
 }
 
-bool Broker::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
+bool Broker::OpenPages(ListenSockets sockets) {
   if (const Status opened = serving_->OpenPages(std::move(sockets)); !opened.ok()) {
     Log(LogLevel::kCritical, opened.message());
     return false;

@@ -37,8 +37,7 @@ class Broker final : private JournalEvents, private BrokerControl {
 
   // Starts the journal, listens on `sockets` when the journal lets it, and serves until it is told
   // to stop. Logs what went wrong, and returns the exit code.
-  int Run(std::vector<std::unique_ptr<ListenSocket>> sockets,
-          std::vector<std::unique_ptr<ListenSocket>> admin_sockets);
+  int Run(ListenSockets sockets, ListenSockets admin_sockets);
 
  private:
   // /readyz answers during a long replay, too.
@@ -69,7 +68,7 @@ class Broker final : private JournalEvents, private BrokerControl {
   void StopGracefully();
   void StopWhenDone();
   std::string StatusText() const;
-  bool OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets);
+  bool OpenPages(ListenSockets sockets);
   void EverySecond();
   void FollowWallClock();
   void LogRefusedJobs();
@@ -98,10 +97,10 @@ class Broker final : private JournalEvents, private BrokerControl {
   std::function<void()> on_step_down_ = [this] { LetAnotherLead(); };
   std::function<void()> every_second_ = [this] { EverySecond(); };
   std::function<void()> on_watchdog_ = systemd::NotifyWatchdog;
-  std::vector<Event> events_;                           // signals and timers
-  std::string not_ready_ = "starting";                  // empty: serving
-  std::vector<std::unique_ptr<ListenSocket>> sockets_;  // until it listens on them
-  std::string health_;                                  // of the journal, as last logged
+  std::vector<Event> events_;                 // signals and timers
+  std::string not_ready_ = "starting";        // empty: serving
+  ListenSockets sockets_;                     // until it listens on them
+  std::string health_;                        // of the journal, as last logged
   std::array<std::uint64_t, kCodes> told_{};  // refused jobs that the log knows of, by Code
   bool disk_low_ = false;                     // as last logged
   std::uint64_t disk_mark_ = 0;               // the same

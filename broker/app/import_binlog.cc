@@ -88,10 +88,9 @@ Result<const transfer::Mark*> Begin(Engine& engine, const std::string& name,
   }
   GS_TRY(CheckFormer(engine, name, directory, log));
   const std::uint64_t smallest = index.jobs().empty() ? index.next_id() : index.jobs().front().id;
-  transfer::Mark mark;
-  mark.kind = "import";
-  mark.fingerprint = log.fingerprint();
-  mark.keep_ids = transfers.CanKeepIds(smallest, index.next_id());
+  const transfer::Mark mark{.kind = "import",
+                            .fingerprint = log.fingerprint(),
+                            .keep_ids = transfers.CanKeepIds(smallest, index.next_id())};
   std::uint64_t burials = 0;
   for (const binlog::Job& job : index.jobs()) burials = std::max(burials, job.burial);
   const Transfers::Change begun =
@@ -108,10 +107,8 @@ Status PutAll(Transfers& transfers, const std::string& name, const transfer::Mar
     if (++place <= mark.settled) continue;
     Record record = log.RecordOf(job);
     if (!mark.keep_ids) record.id = 0;
-    transfer::Mark change;
-    change.settled = place;
     const Transfers::Change put =
-        transfers.Put(now, name, record, std::to_string(job.id), std::move(change));
+        transfers.Put(now, name, record, std::to_string(job.id), {.settled = place});
     if (!put.ok()) {
       return {put.code, fmt::format("job {} of the log of beanstalkd cannot be taken: the memory "
                                     "limit is reached or the journal is full",
@@ -121,9 +118,7 @@ Status PutAll(Transfers& transfers, const std::string& name, const transfer::Mar
     GS_TRY(sync());
     log.ForgetBodies();
   }
-  transfer::Mark finished;
-  finished.finished = true;
-  if (!transfers.Advance(name, std::move(finished)).ok()) {
+  if (!transfers.Advance(name, {.finished = true}).ok()) {
     return {Code::kJournal, "the journal takes no jobs"};
   }
   transfers.Release();

@@ -124,11 +124,9 @@ Status CheckReplicaTool(const Config& config) {
 
 Result<ReplicaSetup> OpenReplica(const Config& config) {
   OpenedStore opened = GS_TRY(OpenStore(config));
-  ReplicaSetup setup;
-  setup.reload = std::move(opened.reload);
-  setup.journal =
+  auto journal =
       std::make_unique<ReplicatedJournal>(ReplicaOptionsOf(config), std::move(opened.store));
-  return setup;
+  return ReplicaSetup{std::move(journal), std::move(opened.reload)};
 }
 
 Status RunReplicaTool(const CommandLine& line, std::string& report) {

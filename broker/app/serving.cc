@@ -53,18 +53,12 @@ gearman::Options Serving::GearmanOptions() {
 }
 
 bool Serving::MayShutDown(const Peer& peer) const {
-  switch (config_.shutdown_from) {
-    case Config::ShutdownFrom::kLoopback:
-      return peer.local;
-    case Config::ShutdownFrom::kAnywhere:
-      return true;
-    case Config::ShutdownFrom::kNowhere:
-      break;
-  }
-  return false;
+  const Config::ShutdownFrom from = config_.shutdown_from;
+  return from == Config::ShutdownFrom::kAnywhere ||
+         (from == Config::ShutdownFrom::kLoopback && peer.local);
 }
 
-Status Serving::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
+Status Serving::OpenPages(ListenSockets sockets) {
   GS_TRY(pages_.Listen(std::move(sockets)));
   if (pages_.names().empty()) return {};
   work_.CallLast([this](Time now) { return pages_.Tick(now); });
@@ -72,7 +66,7 @@ Status Serving::OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets) {
   return {};
 }
 
-Status Serving::Listen(std::vector<std::unique_ptr<ListenSocket>> sockets) {
+Status Serving::Listen(ListenSockets sockets) {
   transfer_.SetClasses({config_.gearman.priority_high, config_.gearman.priority_normal,
                         config_.gearman.priority_low});
   for (auto& socket : sockets) {
@@ -111,7 +105,8 @@ void Serving::Adopt(Apply group) {
       journal_.Verify(config_.journal_verify);
       return engine_.SetLimits(EngineLimitsOf(config_));
     case Apply::kGearman:
-      return ApplyGearman();
+      engine_.SetOptions(EngineOptionsOf(config_));
+      return gearman_.set_exceptions(config_.gearman.exceptions);
     case Apply::kMetrics:
     case Apply::kConsole:
       return pages_.Adopt();
@@ -132,11 +127,6 @@ void Serving::ApplyJobSize() {
   beanstalk_.set_max_job_size(BeanstalkOptionsOf(config_).max_job_size);
   gearman_.set_max_workload(largest);
   server_.set_most_unread_output((std::size_t{16} << 20) + largest);
-}
-
-void Serving::ApplyGearman() {
-  engine_.SetOptions(EngineOptionsOf(config_));
-  gearman_.set_exceptions(config_.gearman.exceptions);
 }
 
 // Reading the configuration has checked all of it.

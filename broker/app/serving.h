@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,9 +35,9 @@ class Serving final {
   AdminPages& pages() { return pages_; }
 
   // The pages are served from now on. Errors name the address.
-  Status OpenPages(std::vector<std::unique_ptr<ListenSocket>> sockets);
+  Status OpenPages(ListenSockets sockets);
   // Clients are served from now on.
-  Status Listen(std::vector<std::unique_ptr<ListenSocket>> sockets);
+  Status Listen(ListenSockets sockets);
   // Those that it listens on.
   const std::vector<std::string>& addresses() const { return addresses_; }
 
@@ -57,7 +56,6 @@ class Serving final {
   bool MayShutDown(const Peer& peer) const;
   std::vector<Protocol*> Speakers(const ListenAddress& address);
   void ApplyJobSize();
-  void ApplyGearman();
   void ApplyPolicies();
 
   const Config& config_;

@@ -39,15 +39,13 @@ std::string HostName() {
 }
 
 EngineOptions EngineOptionsOf(const Config& config) {
-  EngineOptions options;
-  options.default_ttr_s = config.gearman.default_ttr;
-  options.normal_to = config.gearman.priority_normal;
-  options.job_retries = config.gearman.job_retries;
-  options.idle_functions = config.gearman.idle_functions;
-  options.wake_all = config.gearman.wake_all;
-  options.fair = config.fair;
-  options.wall_clock = WallClock;
-  return options;
+  return {.default_ttr_s = config.gearman.default_ttr,
+          .normal_to = config.gearman.priority_normal,
+          .job_retries = config.gearman.job_retries,
+          .fair = config.fair,
+          .wall_clock = WallClock,
+          .idle_functions = config.gearman.idle_functions,
+          .wake_all = config.gearman.wake_all};
 }
 
 WalOptions WalOptionsOf(const Config& config) {

@@ -10,8 +10,6 @@
 namespace gearstalk {
 namespace {
 
-using Sockets = std::vector<std::unique_ptr<ListenSocket>>;
-
 // How the broker serves a socket that another process bound: as the entry of `listen` with its
 // address says, else by its name, "beanstalk" or "gearman", else in all protocols.
 Result<ListenAddress> AddressOf(const systemd::PassedSocket& passed, const Config& config) {
@@ -25,7 +23,7 @@ Result<ListenAddress> AddressOf(const systemd::PassedSocket& passed, const Confi
 }
 
 // Options such as tls=required that no passed socket has got.
-void WarnOfOptionsWithoutEffect(const Sockets& sockets, const Config& config) {
+void WarnOfOptionsWithoutEffect(const ListenSockets& sockets, const Config& config) {
   for (const std::string& text : config.listen) {
     const std::size_t comma = text.find(',');
     const bool passed = std::any_of(sockets.begin(), sockets.end(), [&](const auto& socket) {
@@ -39,8 +37,8 @@ void WarnOfOptionsWithoutEffect(const Sockets& sockets, const Config& config) {
   }
 }
 
-Result<Sockets> Adopt(const std::vector<systemd::PassedSocket>& all, const Config& config) {
-  Sockets sockets;
+Result<ListenSockets> Adopt(const std::vector<systemd::PassedSocket>& all, const Config& config) {
+  ListenSockets sockets;
   for (const systemd::PassedSocket& passed : all) {
     const ListenAddress address = GS_TRY(AddressOf(passed, config));
     sockets.emplace_back() = GS_TRY(ListenSocket::Adopt(passed.fd, address));
@@ -63,7 +61,7 @@ std::size_t RoutersOf(const Config& config, std::size_t cpus) {
   return cpus < 3 ? 0 : std::min(cpus - 1, kMost);
 }
 
-Result<Sockets> OpenSockets(const Config& config) {
+Result<ListenSockets> OpenSockets(const Config& config) {
   if (const auto passed = systemd::PassedSockets(); !passed.empty()) {
     if (config.Replicated()) {
       return Status(Code::kInUse,
@@ -73,7 +71,7 @@ Result<Sockets> OpenSockets(const Config& config) {
     }
     return Adopt(passed, config);
   }
-  Sockets sockets;
+  ListenSockets sockets;
   for (const std::string& text : config.listen) {
     ListenAddress address = GS_TRY(ListenAddress::Parse(text));
     // It may be an address that moves to whichever broker serves.
@@ -103,8 +101,8 @@ Result<ListenAddress> ParseAdminAddress(const std::string& text) {
       "admin address");
 }
 
-Result<Sockets> OpenAdminSockets(const Config& config) {
-  Sockets sockets;
+Result<ListenSockets> OpenAdminSockets(const Config& config) {
+  ListenSockets sockets;
   for (const std::string& text : config.admin) {
     const ListenAddress address = GS_TRY(ParseAdminAddress(text));
     auto bound = GS_TRY(ListenSocket::OpenAll(address));

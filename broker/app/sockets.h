@@ -1,8 +1,6 @@
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "broker/base/status.h"
 #include "broker/config/config.h"
@@ -16,9 +14,9 @@ std::size_t RoutersOf(const Config& config, std::size_t cpus = MachineCpus());
 
 // The sockets to serve, bound and not yet listened on: those that the service manager passed, or
 // else those of `listen`.
-Result<std::vector<std::unique_ptr<ListenSocket>>> OpenSockets(const Config& config);
+Result<ListenSockets> OpenSockets(const Config& config);
 // Those of `admin`.
-Result<std::vector<std::unique_ptr<ListenSocket>>> OpenAdminSockets(const Config& config);
+Result<ListenSockets> OpenAdminSockets(const Config& config);
 // An entry of `admin`: as one of `listen`, and a port alone is on loopback.
 Result<ListenAddress> ParseAdminAddress(const std::string& text);
 

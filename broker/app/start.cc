@@ -34,8 +34,6 @@
 namespace gearstalk {
 namespace {
 
-using Sockets = std::vector<std::unique_ptr<ListenSocket>>;
-
 constexpr std::size_t kMemoryReserve = 64 << 20;  // bytes, at most; no page of it is touched
 // Bytes of a block that malloc gives back to the system when it is freed. Left alone, malloc raises
 // this with each large block that is freed, and keeps tens of megabytes of batches.
@@ -54,7 +52,8 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int Serve(const Config& config, BrokerHooks hooks, Sockets sockets, Sockets admin_sockets) {
+int Serve(const Config& config, BrokerHooks hooks, ListenSockets sockets,
+          ListenSockets admin_sockets) {
   mallopt(M_MMAP_THRESHOLD, kMappedFrom);
   KeepMemoryReserve(std::min<std::size_t>(kMemoryReserve, MachineMemory() / 16));
   if (config.Replicated()) {
@@ -98,12 +97,12 @@ void LogStart(const Config& config, const StartNotes& notes) {
 // belong to the broker's user.
 int StartHere(const Config& config, std::function<Result<Config>()> reread, const StartNotes& notes,
               std::optional<Daemon>& daemon) {
-  Result<Sockets> sockets = OpenSockets(config);
+  Result<ListenSockets> sockets = OpenSockets(config);
   if (!sockets.ok()) {
     Failed(sockets.status());
     return sockets.status().code() == Code::kInUse ? kExitBadUsage : kExitFailed;
   }
-  Result<Sockets> admin_sockets = OpenAdminSockets(config);
+  Result<ListenSockets> admin_sockets = OpenAdminSockets(config);
   if (!admin_sockets.ok()) return Failed(admin_sockets.status());
   std::unique_ptr<PidFile> pid_file;
   if (!config.pid_file.empty()) {

@@ -8,17 +8,15 @@ namespace gearstalk {
 namespace {
 
 etcd::EtcdOptions OptionsOf(const Config& config) {
-  etcd::EtcdOptions options;
-  options.endpoints = config.etcd.endpoints;
-  options.prefix = config.etcd.prefix;
-  options.user = config.etcd.user;
-  options.password_file = config.etcd.password_file;
-  options.ca = config.etcd.ca;
-  options.certificate = config.etcd.certificate;
-  options.key = config.etcd.key;
-  options.compact = config.etcd.compact;
-  options.lease = config.replica.lease;
-  return options;
+  return {.endpoints = config.etcd.endpoints,
+          .prefix = config.etcd.prefix,
+          .user = config.etcd.user,
+          .password_file = config.etcd.password_file,
+          .ca = config.etcd.ca,
+          .certificate = config.etcd.certificate,
+          .key = config.etcd.key,
+          .compact = config.etcd.compact,
+          .lease = config.replica.lease};
 }
 
 Result<etcd::EtcdSecrets> Secrets(const Config& config) {

@@ -8,16 +8,14 @@ namespace gearstalk {
 namespace {
 
 postgres::PostgresOptions OptionsOf(const Config& config) {
-  postgres::PostgresOptions options;
-  options.conninfo = config.postgres.conninfo;
-  options.schema = config.postgres.schema;
-  options.password_file = config.postgres.password_file;
-  options.ca = config.postgres.ca;
-  options.certificate = config.postgres.certificate;
-  options.key = config.postgres.key;
-  options.allow_unsafe = config.postgres.allow_unsafe;
-  options.lease = config.replica.lease;
-  return options;
+  return {.conninfo = config.postgres.conninfo,
+          .schema = config.postgres.schema,
+          .password_file = config.postgres.password_file,
+          .ca = config.postgres.ca,
+          .certificate = config.postgres.certificate,
+          .key = config.postgres.key,
+          .allow_unsafe = config.postgres.allow_unsafe,
+          .lease = config.replica.lease};
 }
 
 Status Check(const Config& config) { return StatusOf(postgres::HostsOf(OptionsOf(config))); }

@@ -264,9 +264,8 @@ Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& ad
   return std::move(all.front());
 }
 
-Result<std::vector<std::unique_ptr<ListenSocket>>> ListenSocket::OpenAll(
-    const ListenAddress& address) {
-  std::vector<std::unique_ptr<ListenSocket>> sockets;
+Result<ListenSockets> ListenSocket::OpenAll(const ListenAddress& address) {
+  ListenSockets sockets;
   const auto add = [&](std::vector<Descriptor> fds) {
     sockets.emplace_back(new ListenSocket(std::move(fds), address));
     sockets.back()->name_ = NameOf(sockets.back()->fd());

@@ -40,12 +40,15 @@ struct ListenAddress {
 // Resolves a host to addresses, as ADDR:PORT. Errors name the host and the port.
 Result<std::vector<std::string>> ResolveHost(const std::string& host, const std::string& port);
 
+class ListenSocket;
+using ListenSockets = std::vector<std::unique_ptr<ListenSocket>>;
+
 // A socket to listen on, non-blocking; closed (and its Unix socket file removed) with its owner.
 class ListenSocket {
  public:
   // Binds each address of a host name. Errors name the address; kNotFound: the machine does not
   // have it.
-  static Result<std::vector<std::unique_ptr<ListenSocket>>> OpenAll(const ListenAddress& address);
+  static Result<ListenSockets> OpenAll(const ListenAddress& address);
   // The first of them.
   static Result<std::unique_ptr<ListenSocket>> Open(const ListenAddress& address);
   // Adopts a stream socket that another process has bound; `address` says how it is served.
