@@ -126,7 +126,7 @@ Status BeanstalkClient::RefuseSame(const Target& here) {
 // A connection that has put is a producer as long as it lives, and users wait for the last one to
 // leave: the probe has a connection of its own.
 Result<std::uint64_t> BeanstalkClient::ProbeId(bool delayed) const {
-  std::unique_ptr<Channel> channel = GS_TRY(Connect(channel_->Name()));
+  std::unique_ptr<Channel> channel = GS_TRY(Connect({.address = Name()}));
   BeanstalkClient producer(std::move(channel));
   producer.Add(fmt::format("use {}", kProbeTube));
   producer.AddPut(0, delayed ? 3600 : 0, 60, "");

@@ -30,10 +30,7 @@ class BeanstalkTakeOver final : public OldServer {
     // process.
     was_connected_ = report_.mark_before.has_value();
     GS_TRY(ReadInstance());
-    const auto prepare = [&](transfer::Opening& opening) {
-      return options_.ids == "keep" ? RaiseIds(opening) : Status();
-    };
-    GS_TRY(OpenTransfer(prepare));
+    GS_TRY(OpenTransfer());
     scope_ = std::make_unique<MoveScope>(
         MoveScope{options_, report_, *old_, *broker_, before_.keep_ids, deletes_delayed_, 0});
     quiet_ = std::make_unique<QuietJobs>(*scope_);
@@ -107,7 +104,8 @@ class BeanstalkTakeOver final : public OldServer {
   }
 
   // A probe job shows the highest id there; ours begin far above it.
-  Status RaiseIds(transfer::Opening& opening) {
+  Status Prepare(transfer::Opening& opening) override {
+    if (options_.ids != "keep") return {};
     const std::uint64_t probe = GS_TRY(old_->ProbeId(deletes_delayed_));
     if (probe == 0) return {Code::kIo, options_.source + " takes no probe"};
     opening.ids = transfer::Ids::kKeep;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,7 +25,7 @@ class Channel {
   // ever). kNotFound: nothing came in time.
   virtual Status Read(std::string& bytes, int timeout_ms = -1) = 0;
   // Waits before the other side is asked again.
-  virtual void Sleep(unsigned milliseconds);
+  virtual void Sleep(unsigned milliseconds) { ::usleep(milliseconds * 1000); }
   // The name of the other side, for messages.
   virtual std::string Name() const { return "the journal"; }
   // Readable when Read has something; -1: there is no descriptor.
@@ -66,7 +68,6 @@ class Client {
 
 // A connection, with TLS where the target wants it.
 Result<std::unique_ptr<Channel>> Connect(const Target& target);
-Result<std::unique_ptr<Channel>> Connect(const std::string& address);
 // Where the bodies of a directory's jobs are while it is open; only those in memory can be read.
 enum class Bodies : std::uint8_t { kOnDisk, kInMemory };
 // The journal of a directory, which is created if missing. kInUse: a broker runs there.

@@ -25,13 +25,13 @@ struct Options {
   bool tls_from = false;
 
   Parameters AsParameters() {
-    Parameters parameters = {{"--from", &from, "gearman://HOST:PORT to work for", kRequired},
-                             {"--to", &to, "gearman://HOST:PORT to submit to", kRequired},
-                             {"--function", &functions, "A function; may be repeated", kRequired}};
-    parameters.insert(parameters.end(),
-                      {{"--tls", &tls.tls, "Speak TLS with the server to submit to"},
-                       {"--tls-from", &tls_from, "Speak TLS with the server to work for, too"},
-                       {"--jobs", &jobs, "Jobs at a time", kPositive}});
+    Parameters parameters = {
+        {"--from", &from, "gearman://HOST:PORT to work for", kRequired},
+        {"--to", &to, "gearman://HOST:PORT to submit to", kRequired},
+        {"--function", &functions, "A function; may be repeated", kRequired},
+        {"--tls", &tls.tls, "Speak TLS with the server to submit to"},
+        {"--tls-from", &tls_from, "Speak TLS with the server to work for, too"},
+        {"--jobs", &jobs, "Jobs at a time", kPositive}};
     tls.AddTlsFilesTo(parameters, {});
     return parameters;
   }

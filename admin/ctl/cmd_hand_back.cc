@@ -153,8 +153,7 @@ class HandBack {
   }
 
   Status MoveBuried() {
-    std::sort(buried_.begin(), buried_.end(),
-              [](const Listed& a, const Listed& b) { return a.burial < b.burial; });
+    std::ranges::sort(buried_, {}, &Listed::burial);
     for (std::size_t from = 0; from < buried_.size(); from += kWindow) {
       transfer::Selection selection = options_.selection;
       const std::size_t to = std::min<std::size_t>(from + kWindow, buried_.size());

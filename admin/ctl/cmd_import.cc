@@ -173,8 +173,6 @@ class Import {
   Status Begin() {
     client_ = GS_TRY(TransferClient::Connect(options_.target));
     transfer::Opening opening = OpeningOf();
-    opening.create = false;
-    opening.any_fingerprint = survey_.fingerprint == kRetired;
     OpenedTransfer opened = GS_TRY(OpenKnown(opening));
     if (!opened.persistent && !options_.is_volatile) {
       return {Code::kIo, options_.target.Name() +
@@ -303,17 +301,17 @@ class Import {
   }
 
   transfer::Opening OpeningOf() const {
-    transfer::Opening opening;
-    opening.name = report_.source;
-    opening.kind = "import";
-    opening.fingerprint = survey_.fingerprint;
-    opening.ids = options_.ids == "keep"  ? Ids::kKeep
-                  : options_.ids == "new" ? Ids::kNew
-                                          : Ids::kAuto;
-    opening.smallest_id = survey_.smallest_id;
-    opening.next_id = survey_.next_id;
-    opening.burials = survey_.burials;
-    return opening;
+    return {.name = report_.source,
+            .kind = "import",
+            .fingerprint = survey_.fingerprint,
+            .ids = options_.ids == "keep"  ? Ids::kKeep
+                   : options_.ids == "new" ? Ids::kNew
+                                           : Ids::kAuto,
+            .smallest_id = survey_.smallest_id,
+            .next_id = survey_.next_id,
+            .burials = survey_.burials,
+            .create = false,
+            .any_fingerprint = survey_.fingerprint == kRetired};
   }
 
   Options& options_;

@@ -40,7 +40,7 @@ class GearmanTakeOver final : public OldServer {
     const std::vector<std::string> pid = GS_TRY(admin_->Admin("getpid", false));
     pid_ = pid.front();
     std::replace(pid_.begin(), pid_.end(), ' ', '-');
-    GS_TRY(OpenTransfer([](transfer::Opening&) { return Status(); }));
+    GS_TRY(OpenTransfer());
     scope_ = std::make_unique<DrainScope>(
         DrainScope{options_, report_, *broker_, *admin_, table_, pid_, {}, {}, {}});
     scope_->client_id = fmt::format("gearstalkctl-take-over-{}-{}", getpid(), SystemClock().Now());

@@ -143,18 +143,10 @@ std::string Dump(const Json& json) { return json.dump() + "\n"; }
 
 }  // namespace
 
-std::string JobsHeadLine(Time made) {
-  Json json;
-  json["gearstalk_jobs"] = 1;
-  json["made_ns"] = made;
-  return Dump(json);
-}
+std::string JobsHeadLine(Time made) { return Dump({{"gearstalk_jobs", 1}, {"made_ns", made}}); }
 
 std::string JobsEndLine(std::uint64_t jobs, std::uint64_t next_id) {
-  Json json;
-  json["end"]["jobs"] = jobs;
-  json["end"]["next_id"] = next_id;
-  return Dump(json);
+  return Dump({{"end", {{"jobs", jobs}, {"next_id", next_id}}}});
 }
 
 std::string LineOf(const Record& record, bool reserved) {

@@ -45,17 +45,15 @@ Result<std::vector<OldJob>> Leftovers::LookUp(Jobs jobs) {
 }
 
 Settlement Leftovers::Decide(const Record& job, const OldJob& there) const {
-  const Time now = SystemClock().Now();
-  return ctl::Settle({.phase = job.transfer.held,
-                      .was = job.state,
-                      .reserves = job.counters.reserves,
-                      .buries = job.counters.buries,
-                      // `time-left` is in whole seconds, and was rounded up.
-                      .due = job.state == Record::State::kDelayed && job.due - kSecond <= now,
-                      .same_server = facts_.same_server,
-                      .server_lost_all = facts_.server_lost_all,
-                      .connected = facts_.connected},
-                     there);
+  SettleFacts facts = facts_;
+  facts.phase = job.transfer.held;
+  facts.was = job.state;
+  facts.reserves = job.counters.reserves;
+  facts.buries = job.counters.buries;
+  // `time-left` is in whole seconds, and was rounded up.
+  const Time due = job.due - kSecond;
+  facts.due = job.state == Record::State::kDelayed && due <= SystemClock().Now();
+  return ctl::Settle(facts, there);
 }
 
 // Jobs that this call deletes go to `gone`; `again`: others stay held for now.

@@ -15,12 +15,8 @@ namespace gearstalk::ctl {
 // decide what becomes of each.
 class Leftovers {
  public:
-  // The facts that are the same for all of them.
-  struct Facts {
-    bool same_server = true, server_lost_all = false, connected = true;
-  };
-
-  Leftovers(MoveScope& scope, const Facts& facts) : scope_(scope), facts_(facts) {}
+  // `facts`: what is the same for all of them.
+  Leftovers(MoveScope& scope, const SettleFacts& facts) : scope_(scope), facts_(facts) {}
 
   // Decides about all of them; waits for commands that a dead connection may still run there.
   Status Settle();
@@ -38,7 +34,7 @@ class Leftovers {
   Status DeleteBuried(const std::string& tube, HeldById& jobs, bool& again);
 
   MoveScope& scope_;
-  const Facts facts_;
+  const SettleFacts facts_;
   std::map<std::string, HeldById> buried_;  // that are still buried there, by tube
 };
 

@@ -45,17 +45,16 @@ Status OldServer::FindTransfer() {
   return {};
 }
 
-Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& prepare) {
+Status OldServer::OpenTransfer() {
   broker_ = GS_TRY(TransferClient::Connect(options_.target));
   GS_TRY(CheckBroker());
   if (options_.name.empty()) GS_TRY(FindTransfer());
-  transfer::Opening opening;
-  opening.name = report_.source;
-  opening.kind = "take-over";
-  opening.fingerprint = options_.source;
-  opening.ids = transfer::Ids::kNew;
-  opening.any_fingerprint = true;
-  opening.create = false;
+  transfer::Opening opening{.name = report_.source,
+                            .kind = "take-over",
+                            .fingerprint = options_.source,
+                            .ids = transfer::Ids::kNew,
+                            .create = false,
+                            .any_fingerprint = true};
   OpenedTransfer opened = GS_TRY(broker_->Open(opening));
   if (!opened.persistent && !options_.is_volatile) {
     refused_ = true;
@@ -66,7 +65,7 @@ Status OldServer::OpenTransfer(const std::function<Status(transfer::Opening&)>& 
   if (opened.known) {
     report_.resumed = report_.resumed || !report_.mark_before.has_value();
   } else {
-    GS_TRY(prepare(opening));
+    GS_TRY(Prepare(opening));
     opening.create = true;
     opened = GS_TRY(broker_->Open(opening));
   }

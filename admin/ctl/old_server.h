@@ -52,8 +52,10 @@ class OldServer {
   bool not_allowed() const { return broker_ != nullptr && broker_->not_allowed(); }
 
  protected:
-  // Connects to the broker and opens the transfer. `prepare` may change the opening of a new one.
-  Status OpenTransfer(const std::function<Status(transfer::Opening&)>& prepare);
+  // Connects to the broker and opens the transfer.
+  Status OpenTransfer();
+  // May change the opening of a new transfer.
+  virtual Status Prepare(transfer::Opening& /*opening*/) { return {}; }
   // kInvalid: the broker is the old server.
   virtual Status CheckBroker() = 0;
   // Whether the mark is of a transfer from this server, at whatever address.

@@ -191,8 +191,4 @@ Result<std::unique_ptr<Channel>> Connect(const Target& target) {
   return std::unique_ptr<Channel>(std::move(channel));
 }
 
-Result<std::unique_ptr<Channel>> Connect(const std::string& address) {
-  return Connect(Target{.address = address});
-}
-
 }  // namespace gearstalk::ctl

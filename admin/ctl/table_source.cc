@@ -88,17 +88,13 @@ void TableSource::SetKey(const Row& row, Pass& pass, SourceJob& out) {
     out.job.unique_is_body = true;
     return;
   }
-  const std::string_view function = out.job.tube;
   if (unique.size() == kStoredKey && unique.back() == '\0') unique.remove_suffix(1);
   if (unique.size() > kStoredKey) {
     out.altered = fmt::format("a unique key of {} bytes: imported without", unique.size());
     return;
   }
-  if (unique.size() + 1 < kStoredKey) {
-    out.job.unique = unique;
-    return;
-  }
-  if (!pass.long_keys.insert(KeyIn(function, unique)).second) {
+  const bool may_be_cut = unique.size() + 1 >= kStoredKey;
+  if (may_be_cut && !pass.long_keys.insert(KeyIn(out.job.tube, unique)).second) {
     out.altered = "another row has the same unique key but for a NUL: imported without";
     return;
   }

@@ -1,7 +1,5 @@
 #include "admin/ctl/transfer_client.h"
 
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "broker/base/status.h"
@@ -19,10 +17,6 @@ constexpr int kOpenTries = 50;
 constexpr unsigned kOpenPause = 100;  // milliseconds
 
 }  // namespace
-
-void Channel::Sleep(unsigned milliseconds) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-}
 
 Status AsStatus(const Ack& refusal) {
   switch (refusal.problem) {

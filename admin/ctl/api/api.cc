@@ -15,15 +15,8 @@ namespace {
 constexpr std::size_t kPage = 500;  // what the API gives at most
 
 int ExitCodeOf(int status) {
-  switch (status) {
-    case 401:
-    case 403:
-      return kNotAllowed;
-    case 404:
-      return kNotFound;
-    default:
-      return kFailed;
-  }
+  if (status == 404) return kNotFound;
+  return status == 401 || status == 403 ? kNotAllowed : kFailed;
 }
 
 }  // namespace
@@ -129,9 +122,7 @@ std::optional<Json> Api::List(const std::string& path, const Query& query, std::
 
 int UseApi(const Settings& settings, const std::function<int(Api&)>& use) {
   Settings complete = settings;
-  if (const Status status = Complete(complete); !status.ok()) {
-    return Fail(kBadUsage, status.message());
-  }
+  if (const Status status = Complete(complete); !status.ok()) return Fail(status);
   Api api(complete);
   return use(api);
 }

@@ -6,9 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <iostream>
-#include <thread>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
@@ -124,7 +122,7 @@ bool Await(Api& api, const std::string& path, Json& operation, bool show_progres
   while (Running(operation)) {
     const bool stops = interrupted != 0 && !stopped;
     stopped = stopped || stops;
-    if (!stops) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!stops) ::usleep(100'000);
     std::optional<Json> now = stops ? api.Delete(path) : api.Get(path);
     if (!now) return false;
     operation = std::move(*now);

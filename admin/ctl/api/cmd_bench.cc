@@ -63,7 +63,7 @@ bool TakeOne(std::atomic<std::uint32_t>& left) {
 
 // Connects, and sends commands that any broker takes. nullptr: no broker answers.
 std::unique_ptr<BeanstalkClient> Begin(Bench& bench, const std::vector<std::string>& commands) {
-  Result<std::unique_ptr<Channel>> channel = Connect(bench.options.broker);
+  Result<std::unique_ptr<Channel>> channel = Connect({.address = bench.options.broker});
   if (channel.ok()) {
     auto broker = std::make_unique<BeanstalkClient>(std::move(channel.value()), -1);
     const auto takes = [&](const std::string& command) { return broker->Ask(command).ok(); };

@@ -1,10 +1,9 @@
 // The server: its connections, its state, its policies.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <chrono>
 #include <optional>
-#include <thread>
 
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
@@ -96,7 +95,7 @@ int AwaitIdle(Api& api, double seconds) {
     if (Seconds(BootTime() - began) >= seconds) {
       return Fail(kFailed, fmt::format("{:.0f} jobs are still reserved", reserved));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ::usleep(200'000);
   }
 }
 

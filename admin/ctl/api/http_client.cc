@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <memory>
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -52,14 +51,13 @@ std::string Unanswered(CURL* curl, CURLcode code) {
 
 }  // namespace
 
-HttpClient::HttpClient(const Settings& settings) : settings_(settings), curl_(curl_easy_init()) {
+HttpClient::HttpClient(const Settings& settings)
+    : settings_(settings), curl_(curl_easy_init(), curl_easy_cleanup) {
   GS_CHECK(curl_ != nullptr);
 }
 
-HttpClient::~HttpClient() { curl_easy_cleanup(curl_); }
-
 Result<HttpReply> HttpClient::Send(const HttpRequest& request) {
-  CURL* curl = curl_;
+  CURL* curl = curl_.get();
   curl_easy_reset(curl);
   Transfer transfer{request, {}, curl};
   std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers(nullptr, curl_slist_free_all);

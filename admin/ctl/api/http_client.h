@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,16 +28,13 @@ struct HttpReply {
 class HttpClient {
  public:
   explicit HttpClient(const Settings& settings);
-  ~HttpClient();
-  HttpClient(const HttpClient&) = delete;
-  HttpClient& operator=(const HttpClient&) = delete;
 
   // Errors: the server could not be reached, or the answer did not come in time.
   Result<HttpReply> Send(const HttpRequest& request);
 
  private:
   const Settings& settings_;
-  void* const curl_;  // CURL
+  const std::unique_ptr<void, void (*)(void*)> curl_;  // CURL
 };
 
 // Percent-encodes everything but letters, digits and "-._~".
