@@ -23,29 +23,9 @@ void Watch(Session& session, std::string_view function, Time run_limit) {
 
 void AppendBody(Output& out, Job& job) {
   const std::string_view body = job.body();
-  JobPtr ref = body.size() < Output::kShareFrom ? nullptr : Job::Ref(job);
-  if (ref == nullptr) return out.Append(body);
-  out.AppendShared(body,
-                   Pin(ref.release(), [](void* held) { JobUnref::Drop(static_cast<Job*>(held)); }));
+  if (body.size() < Output::kShareFrom) return out.Append(body);
+  out.AppendShared(body, Pin(Job::Ref(job)));
 }
-
-}  // namespace
-
-void AppendAssign(Session& session, PacketType type, std::string_view function, Job& job) {
-  Output& out = session.out();
-  const HandleText handle = session.HandleOf(job.id());
-  const std::size_t size = job.body_size();
-  if (type == PacketType::kJobAssign) {
-    AppendPacketBeforeData(out, type, {handle, function}, size);
-  } else if (type == PacketType::kJobAssignUniq) {
-    AppendPacketBeforeData(out, type, {handle, function, job.unique()}, size);
-  } else {
-    AppendPacketBeforeData(out, type, {handle, function, job.unique(), job.rest().reducer}, size);
-  }
-  AppendBody(out, job);
-}
-
-namespace {
 
 void Assign(Session& session, const Request& request, PacketType type, Job& job) {
   if (job.has_body()) return AppendAssign(session, type, job.tube().name(), job);
@@ -96,6 +76,20 @@ std::uint32_t Bounded(std::string_view number) {
 }
 
 }  // namespace
+
+void AppendAssign(Session& session, PacketType type, std::string_view function, Job& job) {
+  Output& out = session.out();
+  const HandleText handle = session.HandleOf(job.id());
+  const std::size_t size = job.body_size();
+  if (type == PacketType::kJobAssign) {
+    AppendPacketBeforeData(out, type, {handle, function}, size);
+  } else if (type == PacketType::kJobAssignUniq) {
+    AppendPacketBeforeData(out, type, {handle, function, job.unique()}, size);
+  } else {
+    AppendPacketBeforeData(out, type, {handle, function, job.unique(), job.rest().reducer}, size);
+  }
+  AppendBody(out, job);
+}
 
 void CanDo(Session& session, Request& request) { Watch(session, request.arguments.at[0], 0); }
 

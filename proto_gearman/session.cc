@@ -17,8 +17,7 @@ constexpr std::size_t kMaxClientId = 127;  // bytes, as in gearmand
 constexpr std::size_t kRepeated = 64 * 1024;
 
 Pin PinOf(std::shared_ptr<const void> kept) {
-  using Kept = std::shared_ptr<const void>;
-  return {new Kept(std::move(kept)), [](void* held) { delete static_cast<Kept*>(held); }};
+  return Pin(std::make_unique<std::shared_ptr<const void>>(std::move(kept)));
 }
 
 // A payload that is discarded.

@@ -14,8 +14,6 @@
 namespace gearstalk::transfer {
 namespace {
 
-void Unref(void* job) { JobUnref::Drop(static_cast<Job*>(job)); }
-
 // A large body of a job in the engine is sent without a copy.
 void SendJob(TransferSession& session, const Record& job, const Job* owner) {
   const bool reserved = owner != nullptr && owner->state() == JobState::kReserved;
@@ -23,9 +21,7 @@ void SendJob(TransferSession& session, const Record& job, const Job* owner) {
   session.frames().AppendHead(head, Type::kJob, job, {.reserved = reserved});
   session.out().Append(head);
   if (owner != nullptr && job.body.size() >= Output::kShareFrom) {
-    if (JobPtr shared = Job::Ref(const_cast<Job&>(*owner))) {
-      return session.out().AppendShared(job.body, Pin(shared.release(), Unref));
-    }
+    return session.out().AppendShared(job.body, Pin(Job::Ref(const_cast<Job&>(*owner))));
   }
   session.out().Append(job.body);
 }

@@ -12,7 +12,6 @@
 namespace gearstalk {
 namespace {
 
-constexpr std::uint8_t kAll = right::kAny;
 constexpr std::array<std::pair<std::string_view, std::uint8_t>, 4> kWords = {{
     {"produce", right::kProduce},
     {"consume", right::kConsume},
@@ -25,7 +24,7 @@ Status Bad(std::string why) { return {Code::kInvalid, std::move(why)}; }
 Status ParseRights(std::string_view text, std::uint8_t& rights) {
   if (text == "none") return {};
   if (text == "all") {
-    rights = kAll;
+    rights = right::kAny;
     return {};
   }
   for (const std::string_view word : Split(text, ',')) {
@@ -104,7 +103,7 @@ std::shared_ptr<const Access> AccessRules::For(std::string_view listen,
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     if (!concerns[i]) continue;
     all_alike = all_alike || (rules.empty() && lines_[i].who == Line::Who::kEverybody &&
-                              lines_[i].rule.rights == kAll &&
+                              lines_[i].rule.rights == right::kAny &&
                               lines_[i].rule.tubes == std::vector<std::string>{"*"});
     rules.push_back(lines_[i].rule);
   }

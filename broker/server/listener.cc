@@ -75,43 +75,6 @@ std::string_view ParseOption(std::string_view option, ListenAddress& address) {
   return good ? std::string_view() : "mode is an octal number up to 0777";
 }
 
-}  // namespace
-
-Result<ListenAddress> ListenAddress::Parse(std::string_view text, std::string_view what) {
-  const auto bad = [&](std::string_view why) {
-    return Status(Code::kInvalid, fmt::format("{} '{}': {}", what, text, why));
-  };
-  ListenAddress address;
-  address.protocols = "auto";
-  const std::vector<std::string_view> parts = Split(text, ',');
-  const std::string_view rest = parts.front();
-  address.text = rest;
-  if (rest.starts_with("unix:")) address.path = rest.substr(5);
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    if (const auto wrong = ParseOption(parts[i], address); !wrong.empty()) return bad(wrong);
-  }
-  if (rest.starts_with("unix:")) {
-    if (address.path.empty()) return bad("a path must follow 'unix:'");
-    if (address.path.size() >= sizeof(sockaddr_un::sun_path)) return bad("the path is too long");
-    return address;
-  }
-  const auto colon = rest.rfind(':');
-  if (colon == std::string_view::npos) return bad("expected HOST:PORT or unix:/PATH");
-  std::string_view host = rest.substr(0, colon);
-  address.port = rest.substr(colon + 1);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  if (host.empty()) return bad("a host is missing before the colon");
-  const bool digits = address.port.find_first_not_of("0123456789") == std::string::npos;
-  if (address.port.empty() || address.port.size() > 5 || !digits ||
-      std::stoi(address.port) > 65535) {
-    return bad("the port is a number from 0 to 65535");
-  }
-  address.host = host;
-  return address;
-}
-
-namespace {
-
 // Whether the file is a socket on which no process listens.
 bool LeftBehind(const sockaddr_un& address) {
   struct stat status {};
@@ -179,8 +142,7 @@ Result<Addresses> Resolve(const ListenAddress& address) {
   int error = look(AI_NUMERICHOST);
   if (error == EAI_NONAME) error = look(AI_ADDRCONFIG);
   if (error == 0) return Addresses(found, freeaddrinfo);
-  return Status(Code::kInvalid, fmt::format("listen address '{}:{}': {}", address.host,
-                                            address.port, gai_strerror(error)));
+  return Bad(address.host + ":" + address.port, gai_strerror(error));
 }
 
 // Whether the list does not have the address before; lines of /etc/hosts may repeat it.
@@ -237,6 +199,39 @@ std::string NameOfAddress(const sockaddr_storage& address, socklen_t size) {
 }
 
 }  // namespace
+
+Result<ListenAddress> ListenAddress::Parse(std::string_view text, std::string_view what) {
+  const auto bad = [&](std::string_view why) {
+    return Status(Code::kInvalid, fmt::format("{} '{}': {}", what, text, why));
+  };
+  ListenAddress address;
+  address.protocols = "auto";
+  const std::vector<std::string_view> parts = Split(text, ',');
+  const std::string_view rest = parts.front();
+  address.text = rest;
+  if (rest.starts_with("unix:")) address.path = rest.substr(5);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (const auto wrong = ParseOption(parts[i], address); !wrong.empty()) return bad(wrong);
+  }
+  if (rest.starts_with("unix:")) {
+    if (address.path.empty()) return bad("a path must follow 'unix:'");
+    if (address.path.size() >= sizeof(sockaddr_un::sun_path)) return bad("the path is too long");
+    return address;
+  }
+  const auto colon = rest.rfind(':');
+  if (colon == std::string_view::npos) return bad("expected HOST:PORT or unix:/PATH");
+  std::string_view host = rest.substr(0, colon);
+  address.port = rest.substr(colon + 1);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (host.empty()) return bad("a host is missing before the colon");
+  const bool digits = address.port.find_first_not_of("0123456789") == std::string::npos;
+  if (address.port.empty() || address.port.size() > 5 || !digits ||
+      std::stoi(address.port) > 65535) {
+    return bad("the port is a number from 0 to 65535");
+  }
+  address.host = host;
+  return address;
+}
 
 Result<std::vector<std::string>> ResolveHost(const std::string& host, const std::string& port) {
   ListenAddress address;

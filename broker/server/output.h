@@ -6,6 +6,7 @@
 #include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,10 @@ class Pin {
   using Drop = void (*)(void*);
   Pin() = default;
   Pin(void* object, Drop drop) : object_(object), drop_(drop) {}
+  // The bytes are a part of what `owner` has.
+  template <typename T, typename Deleter>
+  explicit Pin(std::unique_ptr<T, Deleter> owner)
+      : Pin(owner.release(), [](void* object) { Deleter()(static_cast<T*>(object)); }) {}
   Pin(Pin&& other) noexcept : object_(other.object_), drop_(other.drop_) { other.drop_ = nullptr; }
   Pin& operator=(Pin&& other) noexcept;
   ~Pin() { Release(); }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): drop_ deletes

@@ -1,11 +1,12 @@
-#include "broker/server/peer.h"
-
 #include <arpa/inet.h>
 #include <fmt/compile.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <cstring>
+
+#include "broker/server/protocol.h"
 
 namespace gearstalk {
 namespace {
@@ -49,7 +50,7 @@ std::string Peer::Name() const {
   return v6 ? fmt::format("[{}]:{}", address, port) : fmt::format("{}:{}", address, port);
 }
 
-Peer DescribePeer(int fd, const sockaddr_storage& from) {
+Peer Peer::Of(int fd, const sockaddr_storage& from) {
   if (from.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(from);
     Peer peer = DescribeIpv4(fd, v4.sin_addr);

@@ -14,6 +14,8 @@
 #include "broker/server/refusal.h"
 #include "broker/server/turn.h"
 
+struct sockaddr_storage;
+
 namespace gearstalk {
 
 // The other end of a connection.
@@ -32,6 +34,9 @@ struct Peer {
   // Its rights; nullptr: all rights. May change at any time.
   std::shared_ptr<const Access> access{};
 
+  // That of an accepted socket. A socket for both families shows IPv4 addresses as IPv6 addresses
+  // (::ffff:1.2.3.4); these are IPv4 peers here.
+  static Peer Of(int fd, const sockaddr_storage& from);
   // Its name in logs: "127.0.0.1:40312", "[::1]:40312", "unix".
   std::string Name() const;
 };

@@ -117,12 +117,10 @@ Status Routers::Spawn(Child& child, Time now) {
   child.link->Listen(true);
   child.silent = 0;
   child.ping = child.heard = 0;
-  Ping(child);
+  child.link->Ping(++child.ping);
   child.link->Flush();
   return {};
 }
-
-void Routers::Ping(Child& child) { child.link->Ping(++child.ping); }
 
 void Routers::ListenAgain() {
   EachLink([&](RouterLink& link) { link.Listen(true); });
@@ -183,7 +181,7 @@ void Routers::EverySecond(Time now) {
     if (child.link->counters().ping < child.ping) {
       if (++child.silent >= kMostSilent) Replace(child, "it does not answer", now);
     } else if (child.silent = 0; busy || seconds_ % kIdlePing == 0) {
-      Ping(child);
+      child.link->Ping(++child.ping);
     }
   }
 }

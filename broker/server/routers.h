@@ -80,7 +80,6 @@ class Routers {
   Status Spawn(Child& child, Time now);
   void Replace(Child& child, std::string_view why, Time now);
   void StartAgain(Child& child, Time now);
-  void Ping(Child& child);
   void Reap();
   void Send();
 

@@ -98,13 +98,17 @@ void Server::EndRound() {
     next_tick_ = Now();
   } else {
     next_tick_ = hooks_.Tick(Now());
-    if (!frozen_) CloseOverdue();
+    if (!frozen_) CloseUndecided();
+    if (!frozen_ && look_for_idle_ <= Now()) CloseIdle();
   }
   hooks_.EndRound(Now());
   FlushDirty();
   if (abandon_ != Abandon::kNone) CloseHeld();
   if (routers_ != nullptr) routers_->EndRound(Now());
-  if (accept_again_ <= Now()) GoOnAccepting();
+  if (accept_again_ <= Now()) {
+    accept_again_ = kNever;
+    UpdateAccepting();
+  }
   if (hooks_.AfterRound(Now())) next_tick_ = Now();
 }
 
@@ -113,11 +117,6 @@ bool Server::CatchingUp() {
   if (catch_up_ == 0) return false;
   catch_up_ = turns_ == 0 || frozen_ ? 0 : catch_up_ - 1;
   return catch_up_ > 0;
-}
-
-void Server::CloseOverdue() {
-  if (!undecided_.empty()) CloseUndecided();
-  if (look_for_idle_ <= Now()) CloseIdle();
 }
 
 // While more connections wait for a turn than there is time for, greedy ones get a quarter of their

@@ -136,12 +136,10 @@ class Server final : public ConnectionHost, public ConnectionList, private LinkH
   // What the state of the server and of the descriptors says.
   void UpdateAccepting();
   void PauseAccepting(int error);
-  void GoOnAccepting();
   void EndRound();
   // When something expires.
   Time NextDue() const;
   bool CatchingUp();
-  void CloseOverdue();
   void WaitForEvents(Time until);
   // Whether more connections wait for a turn than this round had time for.
   bool hurried() const { return backlog_ || !run_.ordinary.empty(); }

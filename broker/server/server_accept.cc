@@ -8,7 +8,6 @@
 
 #include "broker/base/log.h"
 #include "broker/base/status.h"
-#include "broker/server/peer.h"
 #include "broker/server/server.h"
 
 namespace gearstalk {
@@ -85,7 +84,7 @@ void Server::Accept(Acceptor& acceptor) {
       if (exhausted) PauseAccepting(errno);
       return;
     }
-    Connection* const connection = Welcome(acceptor, DescribePeer(fd, address));
+    Connection* const connection = Welcome(acceptor, Peer::Of(fd, address));
     if (connection == nullptr) {
       close(fd);
     } else {
@@ -135,11 +134,6 @@ void Server::PauseAccepting(int error) {
 void Server::OnNoDescriptors(std::string_view error) {
   refusals_.Count(Refusal::kDescriptors);
   LogOfClient(LogLevel::kWarning, "accepting paused", {{"error", error}, {"connections", Count()}});
-}
-
-void Server::GoOnAccepting() {
-  accept_again_ = kNever;
-  UpdateAccepting();
 }
 
 void Server::UpdateAccepting() {

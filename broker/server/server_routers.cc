@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "broker/server/peer.h"
 #include "broker/server/server.h"
 
 namespace gearstalk {
@@ -60,7 +59,7 @@ void Server::OnOpen(RouterLink& link, std::uint32_t stream, const link::Open& op
   if (open.listener >= acceptors_.size() || acceptors_[open.listener]->socket == nullptr) return;
   const int place = TakePlace();
   Connection* const connection =
-      Welcome(*acceptors_[open.listener], DescribePeer(place, AddressOf(open)));
+      Welcome(*acceptors_[open.listener], Peer::Of(place, AddressOf(open)));
   if (connection != nullptr) {
     connection->Attach(
         std::make_unique<Stream>(routers_->due(), link, stream, connection->events()));

@@ -64,7 +64,7 @@ void SocketTransport::SetReading(Reading reading) {
   reading_ = reading;
   readable_.reset();
   if (reading == Reading::kOff) return;
-  if (reading == Reading::kWatchClose) return context_.hang_ups().Watch(fd_, &events_);
+  if (reading == Reading::kWatchClose) return context_.hang_ups().Watch(fd_, events_);
   readable_ = context_.loop().OnReady(
       fd_, EventLoop::Interest::kRead,
       [](int, short, void* events) { static_cast<TransportEvents*>(events)->OnReadable(); },
@@ -224,8 +224,7 @@ void SocketTransport::End() {
   if (!tls_->pending().empty()) SendPending();
 }
 
-HangUps::HangUps(EventLoop& loop, Callback callback)
-    : callback_(callback), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+HangUps::HangUps(EventLoop& loop) : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   GS_CHECK(epoll_ >= 0);
   readable_ = loop.OnReady(
       epoll_, EventLoop::Interest::kRead,
@@ -233,10 +232,10 @@ HangUps::HangUps(EventLoop& loop, Callback callback)
   EventLoop::Enable(readable_);
 }
 
-void HangUps::Watch(int fd, void* context) {
+void HangUps::Watch(int fd, TransportEvents& events) {
   epoll_event event{};
   event.events = EPOLLRDHUP | EPOLLONESHOT;
-  event.data.ptr = context;
+  event.data.ptr = &events;
   epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
 }
 
@@ -245,7 +244,9 @@ void HangUps::Forget(int fd) { epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr); }
 void HangUps::Report() {
   std::array<epoll_event, 64> events{};
   const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < count; ++i) callback_(events[static_cast<std::size_t>(i)].data.ptr);
+  for (int i = 0; i < count; ++i) {
+    static_cast<TransportEvents*>(events[static_cast<std::size_t>(i)].data.ptr)->OnHangUp();
+  }
 }
 
 }  // namespace gearstalk

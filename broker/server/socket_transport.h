@@ -17,18 +17,14 @@ namespace gearstalk {
 // again. So these descriptors are in an epoll instance of their own, each for one report.
 class HangUps {
  public:
-  using Callback = void (*)(void* context);
+  explicit HangUps(EventLoop& loop);
 
-  // `callback` is called with the context of the descriptor.
-  HangUps(EventLoop& loop, Callback callback);
-
-  void Watch(int fd, void* context);
+  void Watch(int fd, TransportEvents& events);
   void Forget(int fd);
 
  private:
   void Report();
 
-  const Callback callback_;
   const Descriptor epoll_;
   Event readable_;
 };
@@ -36,7 +32,7 @@ class HangUps {
 // What the transports of one loop share. Outlives them.
 class SocketContext {
  public:
-  explicit SocketContext(EventLoop& loop) : loop_(loop), hang_ups_(loop, TellHangUp) {}
+  explicit SocketContext(EventLoop& loop) : loop_(loop), hang_ups_(loop) {}
 
   EventLoop& loop() { return loop_; }
   HangUps& hang_ups() { return hang_ups_; }
@@ -48,7 +44,6 @@ class SocketContext {
 
  private:
   static constexpr std::size_t kReadSize = 128 * 1024;
-  static void TellHangUp(void* events) { static_cast<TransportEvents*>(events)->OnHangUp(); }
 
   EventLoop& loop_;
   HangUps hang_ups_;

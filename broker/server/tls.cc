@@ -17,14 +17,6 @@
 namespace gearstalk {
 namespace {
 
-// The innermost reason that OpenSSL knows for what just failed.
-std::string Reason() {
-  const unsigned long error = ERR_peek_error();
-  ERR_clear_error();
-  const char* text = error == 0 ? nullptr : ERR_reason_error_string(error);
-  return text == nullptr ? "unknown error" : text;
-}
-
 Status Bad(std::string_view option, const std::string& file, std::string_view why) {
   return {Code::kInvalid, fmt::format("{} '{}': {}", option, file, why)};
 }
@@ -52,14 +44,14 @@ Status UseCertificate(SSL_CTX* context, const std::string& file, const std::stri
   X509* const certificate = PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr);
   const bool used = certificate != nullptr && SSL_CTX_use_certificate(context, certificate) == 1;
   X509_free(certificate);
-  if (!used) return Bad("tls.certificate", file, Reason());
+  if (!used) return Bad("tls.certificate", file, TlsReason());
   while (X509* const next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
     if (SSL_CTX_add0_chain_cert(context, next) == 1) continue;
     X509_free(next);
-    return Bad("tls.certificate", file, Reason());
+    return Bad("tls.certificate", file, TlsReason());
   }
   const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
-  if (!ended) return Bad("tls.certificate", file, Reason());
+  if (!ended) return Bad("tls.certificate", file, TlsReason());
   ERR_clear_error();
   return {};
 }
@@ -71,7 +63,7 @@ Status UseKey(SSL_CTX* context, const std::string& file, const std::string& text
   EVP_PKEY* const key = PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr);
   const bool used = key != nullptr && SSL_CTX_use_PrivateKey(context, key) == 1;
   EVP_PKEY_free(key);
-  return used ? Status() : Bad("tls.key", file, Reason());
+  return used ? Status() : Bad("tls.key", file, TlsReason());
 }
 
 // Certificates and revocation lists; the number of certificates.
@@ -98,7 +90,7 @@ Status AskClients(SSL_CTX* context, const TlsFiles& files, const std::string& te
   const bool required = files.client_certificates == Certificates::kRequired;
   if (Trust(context, text) == 0) {
     return Bad("tls.client_ca", files.client_ca,
-               ERR_peek_error() == 0 ? "no certificate" : Reason());
+               ERR_peek_error() == 0 ? "no certificate" : TlsReason());
   }
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                      nullptr);
@@ -162,6 +154,13 @@ void AddCertificates(std::string_view option, const std::string& text,
 
 }  // namespace
 
+std::string TlsReason(const char* if_unknown) {
+  const unsigned long error = ERR_peek_error();
+  ERR_clear_error();
+  const char* text = error == 0 ? nullptr : ERR_reason_error_string(error);
+  return text == nullptr ? if_unknown : text;
+}
+
 Result<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsFiles& files) {
   using Certificates = TlsFiles::ClientCertificates;
   TlsTexts texts;
@@ -185,13 +184,13 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsFiles& files
 Result<std::shared_ptr<const TlsContext>> TlsContext::Make(TlsFiles files, TlsTexts texts) {
   ERR_clear_error();
   SSL_CTX* context = SSL_CTX_new(TLS_server_method());
-  if (context == nullptr) return Status(Code::kInvalid, "TLS: " + Reason());
+  if (context == nullptr) return Status(Code::kInvalid, "TLS: " + TlsReason());
   std::shared_ptr<TlsContext> owned(new TlsContext(context));
   Harden(context);
   GS_TRY(UseCertificate(context, files.certificate, texts.certificate));
   const std::string& key = files.key.empty() ? files.certificate : files.key;
   GS_TRY(UseKey(context, key, texts.key));
-  if (SSL_CTX_check_private_key(context) != 1) return Bad("tls.key", key, Reason());
+  if (SSL_CTX_check_private_key(context) != 1) return Bad("tls.key", key, TlsReason());
   GS_TRY(AskClients(context, files, texts.client_ca));
   AddCertificates("tls.certificate", texts.certificate, owned->certificates_);
   AddCertificates("tls.client_ca", texts.client_ca, owned->certificates_);

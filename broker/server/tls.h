@@ -39,6 +39,9 @@ struct TlsCertificate {
   bool operator==(const TlsCertificate&) const = default;
 };
 
+// The innermost reason that OpenSSL knows for what just failed; it forgets it.
+std::string TlsReason(const char* if_unknown = "unknown error");
+
 // The TLS settings of connections: TLS 1.2 or later, no renegotiation, no resumption (so that the
 // certificate of every connection is verified). A connection keeps the context it began with.
 class TlsContext {

@@ -106,12 +106,6 @@ void TlsStream::Shake() {
   }
 }
 
-void TlsStream::Fail() {
-  const unsigned long error = ERR_peek_error();
-  const char* reason = error == 0 ? nullptr : ERR_reason_error_string(error);
-  Fail(reason == nullptr ? "connection lost" : reason);
-}
-
 void TlsStream::Fail(std::string why) {
   error_ = std::move(why);
   ERR_clear_error();

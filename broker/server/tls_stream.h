@@ -61,8 +61,7 @@ class TlsStream {
   struct Pipe;  // how OpenSSL reads and writes
 
   void Shake();
-  void Fail();
-  void Fail(std::string why);
+  void Fail(std::string why = TlsReason("connection lost"));
 
   std::shared_ptr<const TlsContext> context_;
   ssl_st* ssl_;

@@ -1,11 +1,11 @@
-#include "broker/server/peer.h"
-
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
 #include <set>
 #include <string>
+
+#include "broker/server/protocol.h"
 
 namespace gearstalk {
 namespace {
@@ -17,7 +17,7 @@ Peer From(const std::string& text) {
   void* const address = six ? static_cast<void*>(&reinterpret_cast<sockaddr_in6&>(from).sin6_addr)
                             : static_cast<void*>(&reinterpret_cast<sockaddr_in&>(from).sin_addr);
   EXPECT_EQ(inet_pton(from.ss_family, text.c_str(), address), 1) << text;
-  return DescribePeer(5, from);
+  return Peer::Of(5, from);
 }
 
 TEST(Peer, HasTheAddressItCameFrom) {
@@ -43,7 +43,7 @@ TEST(Peer, IsLocalFromLoopback) {
 TEST(Peer, OfAUnixSocketIsLocal) {
   sockaddr_storage from{};
   from.ss_family = AF_UNIX;
-  const Peer peer = DescribePeer(5, from);
+  const Peer peer = Peer::Of(5, from);
   EXPECT_EQ(peer.address, "unix");
   EXPECT_TRUE(peer.local);
   EXPECT_EQ(peer.network, 0U);
