@@ -33,8 +33,11 @@ void Refuse(Session& session, Code code, std::string_view tube) {
   session.ReplyError(ErrorOf(code));
 }
 
-void Submit(Session& session, Request& request, Submission submission) {
-  submission.tube = request.arguments.at[0];
+// `due`: not before.
+void Submit(Session& session, Request& request, JobObserver* waiter, std::string_view reducer = {},
+            Time due = 0) {
+  Submission submission{
+      .tube = request.arguments.at[0], .waiter = waiter, .due = due, .reducer = reducer};
   JobPtr job = TakeJob(request);
   if (job == nullptr) return Refuse(session, session.engine().RefuseBody(), submission.tube);
   job->priority = session.context().options.priorities.Of(request.type);
@@ -73,18 +76,12 @@ void ReplySubmitted(Session& session, const Added& added, std::string_view tube)
   AppendPacket(out, PacketType::kJobCreated, {session.HandleOf(added.id)});
 }
 
-void SubmitJob(Session& session, Request& request) {
-  Submission submission;
-  submission.waiter = &session;
-  Submit(session, request, submission);
-}
+void SubmitJob(Session& session, Request& request) { Submit(session, request, &session); }
 
-void SubmitJobBg(Session& session, Request& request) { Submit(session, request, {}); }
+void SubmitJobBg(Session& session, Request& request) { Submit(session, request, nullptr); }
 
 void SubmitJobEpoch(Session& session, Request& request) {
-  Submission submission;
-  submission.due = ByEveryClock(EpochTime(request.arguments.at[2]));
-  Submit(session, request, submission);
+  Submit(session, request, nullptr, {}, ByEveryClock(EpochTime(request.arguments.at[2])));
 }
 
 void SubmitJobSched(Session& session, Request& request) {
@@ -99,22 +96,15 @@ void SubmitJobSched(Session& session, Request& request) {
   const Time wall = session.engine().WallTime(session.Now());
   const auto next = zone.ok() ? cron.value().Next(wall / kSecond, zone.value()) : std::nullopt;
   if (!next.has_value()) return session.ReplyError(kNoSuchTime);
-  Submission submission;
-  submission.due = ByEveryClock(*next * kSecond);
-  Submit(session, request, submission);
+  Submit(session, request, nullptr, {}, ByEveryClock(*next * kSecond));
 }
 
 void SubmitReduceJob(Session& session, Request& request) {
-  Submission submission;
-  submission.waiter = &session;
-  submission.reducer = request.arguments.at[2];
-  Submit(session, request, submission);
+  Submit(session, request, &session, request.arguments.at[2]);
 }
 
 void SubmitReduceJobBackground(Session& session, Request& request) {
-  Submission submission;
-  submission.reducer = request.arguments.at[2];
-  Submit(session, request, submission);
+  Submit(session, request, nullptr, request.arguments.at[2]);
 }
 
 void GetStatus(Session& session, Request& request) {
@@ -139,9 +129,8 @@ void EchoReq(Session& session, Request& request) {
   const bool copies = request.gathered == nullptr || request.data.size() < Output::kShareFrom;
   if (copies) return session.Reply(PacketType::kEchoRes, {request.data});
   AppendPacketBeforeData(session.out(), PacketType::kEchoRes, {}, request.data.size());
-  auto* const kept = new Payload(std::move(*request.gathered));
   session.out().AppendShared(request.data,
-                             Pin(kept, [](void* held) { delete static_cast<Payload*>(held); }));
+                             Pin(std::make_unique<Payload>(std::move(*request.gathered))));
 }
 
 void OptionReq(Session& session, Request& request) {

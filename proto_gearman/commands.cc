@@ -3,7 +3,6 @@
 #include <array>
 
 namespace gearstalk::gearman {
-
 namespace {
 
 constexpr Shape Plain(std::uint8_t arguments) { return {.arguments = arguments}; }

@@ -1,6 +1,7 @@
 #include "proto_gearman/numbers.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "broker/base/split.h"
 

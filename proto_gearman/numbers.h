@@ -1,8 +1,7 @@
 #pragma once
 
-#include <array>
-#include <charconv>
-#include <cstddef>
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string_view>
 
@@ -27,20 +26,10 @@ inline Time ByEveryClock(Time epoch) {
 }
 
 // A number as decimal text.
-class Decimal {
- public:
-  explicit Decimal(std::uint64_t value)
-      : end_(std::to_chars(text_.data(), text_.data() + text_.size(), value).ptr) {}
+struct Decimal : fmt::format_int {
+  using format_int::format_int;
   Decimal(const Decimal&) = delete;
-  Decimal& operator=(const Decimal&) = delete;
-
-  operator std::string_view() const {
-    return {text_.data(), static_cast<std::size_t>(end_ - text_.data())};
-  }
-
- private:
-  std::array<char, 20> text_;
-  const char* end_;
+  operator std::string_view() const { return {data(), size()}; }
 };
 
 }  // namespace gearstalk::gearman

@@ -1,5 +1,6 @@
 #include "proto_gearman/text_admin.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,24 +25,28 @@ constexpr std::string_view kForbidden = "forbidden";
 // The result of an act; nullopt: the line is not an act.
 using Ended = std::optional<Code>;
 
-void Say(Session& session, std::string_view text) { session.out().Append(text); }
+// The parts, one behind the other.
+template <typename... Parts>
+void Say(Session& session, const Parts&... parts) {
+  (session.out().Append(std::string_view(parts)), ...);
+}
 
 // "ERR <code> <text>", with a plus for each blank of the text.
-void SayError(Session& session, std::string_view code, std::string text) {
-  std::replace(text.begin(), text.end(), ' ', '+');
-  std::string line = "ERR ";
-  line.append(code).append(" ").append(text).append("\r\n");
-  Say(session, line);
+std::string ErrorLine(std::string_view code, std::string_view text) {
+  std::string line(text);
+  std::replace(line.begin(), line.end(), ' ', '+');
+  return fmt::format("ERR {} {}\r\n", code, line);
 }
 
-void SayDone(Session& session, Lsn lsn) {
-  session.out().HoldUntil(lsn);
-  Say(session, kOk);
-}
-
-Code SayInvalid(Session& session, std::string text) {
-  SayError(session, "INVALID_ARGUMENTS", std::move(text));
+Code SayInvalid(Session& session, std::string_view text) {
+  Say(session, ErrorLine("INVALID_ARGUMENTS", text));
   return Code::kInvalid;
+}
+
+Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_found) {
+  if (outcome.ok()) session.out().HoldUntil(outcome.lsn);
+  Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStored);
+  return outcome.code;
 }
 
 void ShowPolicy(Session& session, std::string_view tube) {
@@ -58,19 +63,9 @@ void ShowPolicy(Session& session, std::string_view tube) {
 Code SetPolicy(Session& session, std::string_view tube, std::string_view key,
                std::optional<std::string_view> value) {
   const PolicySet set = session.engine().SetPolicy(session.Now(), tube, key, value);
-  switch (set.status.code()) {
-    case Code::kOk:
-      SayDone(session, set.lsn);
-      break;
-    case Code::kNotFound:
-      SayError(session, "UNKNOWN_POLICY", std::string(key));
-      break;
-    case Code::kInvalid:
-      return SayInvalid(session, set.status.message());
-    default:
-      Say(session, kNotStored);
-  }
-  return set.status.code();
+  const Code code = set.status.code();
+  if (code == Code::kInvalid) return SayInvalid(session, set.status.message());
+  return SayOutcome(session, {code, set.lsn}, ErrorLine("UNKNOWN_POLICY", key));
 }
 
 std::uint64_t SecondsOf(Time time) {
@@ -88,27 +83,9 @@ void AppendSchedule(std::string& table, const RunningSchedule& schedule) {
   table.append(schedule.off ? "\toff\n" : "\ton\n");
 }
 
-void SayValue(Session& session, std::string_view value) {
-  Say(session, "OK ");
-  Say(session, value);
-  Say(session, "\n");
-}
-
-void SayWith(Session& session, std::string_view text, std::string_view word) {
-  Say(session, text);
-  Say(session, word);
-  Say(session, "\r\n");
-}
-
 void SayIncomplete(Session& session, const TextLine& line) {
-  SayWith(session, "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+",
-          line.words[0]);
-}
-
-Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_found) {
-  if (outcome.ok()) session.out().HoldUntil(outcome.lsn);
-  Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStored);
-  return outcome.code;
+  Say(session, "ERR INVALID_ARGUMENTS An+incomplete+set+of+arguments+was+sent+to+this+command+",
+      line.words[0], "\r\n");
 }
 
 // --- One handler for each word: those that change something return how that ended ----------------
@@ -153,30 +130,16 @@ Ended ScheduleLine(Session& session, const TextLine& line) {
   } else {
     return SayInvalid(session, "Expected: schedule NAME run|on|off");
   }
-  switch (outcome.code) {
-    case Code::kOk:
-      SayDone(session, outcome.lsn);
-      break;
-    case Code::kNotFound:
-      SayError(session, "UNKNOWN_SCHEDULE", std::string(name));
-      break;
-    case Code::kInUse:
-      SayError(session, "STILL_RUNNING", "The last run is not finished");
-      break;
-    default:
-      Say(session, kNotStored);
+  if (outcome.code == Code::kInUse) {
+    Say(session, ErrorLine("STILL_RUNNING", "The last run is not finished"));
+    return outcome.code;
   }
-  return outcome.code;
+  return SayOutcome(session, outcome, ErrorLine("UNKNOWN_SCHEDULE", name));
 }
 
-Ended Workers(Session& session, const TextLine&) {
-  return Begin(session, ListConnections(session));
-}
-
-Ended Status(Session& session, const TextLine&) { return Begin(session, ListStatus(session)); }
-
-Ended PriorityStatus(Session& session, const TextLine&) {
-  return Begin(session, ListPriorityStatus(session));
+template <Slices (*kTable)(Session&)>
+Ended List(Session& session, const TextLine&) {
+  return Begin(session, kTable(session));
 }
 
 Ended Show(Session& session, const TextLine& line) {
@@ -235,7 +198,7 @@ Ended GroupsLine(Session& session, const TextLine& line) {
   constexpr std::size_t kRows = 100;
   const Tube* const tube = session.engine().FindTube(line.words[1]);
   if (tube == nullptr) {
-    SayError(session, "UNKNOWN_TUBE", std::string(line.words[1]));
+    Say(session, ErrorLine("UNKNOWN_TUBE", line.words[1]));
     return std::nullopt;
   }
   const bool counted = line.count > 2;
@@ -248,17 +211,17 @@ Ended GroupsLine(Session& session, const TextLine& line) {
 }
 
 Ended Version(Session& session, const TextLine&) {
-  SayValue(session, session.context().options.version);
+  Say(session, "OK ", session.context().options.version, "\n");
   return std::nullopt;
 }
 
 Ended GetPid(Session& session, const TextLine&) {
-  SayValue(session, Decimal(static_cast<std::uint64_t>(getpid())));
+  Say(session, "OK ", std::to_string(getpid()), "\n");
   return std::nullopt;
 }
 
 Ended Verbose(Session& session, const TextLine&) {
-  SayValue(session, session.context().options.log_level());
+  Say(session, "OK ", session.context().options.log_level(), "\n");
   return std::nullopt;
 }
 
@@ -305,9 +268,9 @@ struct AdminCommand {
 constexpr std::uint8_t kSee = right::kObserve | right::kAdmin;
 
 constexpr std::array<AdminCommand, kAdminWords> kAdminCommands{{
-    {"workers", 1, nullptr, Workers, About::kBroker, kSee},
-    {"status", 1, nullptr, Status, About::kSomeTube, kSee},
-    {"prioritystatus", 1, nullptr, PriorityStatus, About::kSomeTube, kSee},
+    {"workers", 1, nullptr, List<ListConnections>, About::kBroker, kSee},
+    {"status", 1, nullptr, List<ListStatus>, About::kSomeTube, kSee},
+    {"prioritystatus", 1, nullptr, List<ListPriorityStatus>, About::kSomeTube, kSee},
     {"show", 2, AnswerUnknownLine, Show, About::kSomeTube, kSee},
     {"cancel", 3, AnswerUnknownLine, Cancel, About::kJob, right::kAdmin, 2, SIZE_MAX, "job.delete"},
     {"create", 3, SayIncomplete, Create, About::kFunction, right::kAdmin, 2, SIZE_MAX,
@@ -443,7 +406,7 @@ void RunAdminLine(Session& session, const TextLine& line) {
 }
 
 void AnswerUnknownLine(Session& session, const TextLine& line) {
-  SayWith(session, "ERR UNKNOWN_COMMAND Unknown+server+command", line.words[0]);
+  Say(session, "ERR UNKNOWN_COMMAND Unknown+server+command", line.words[0], "\r\n");
 }
 
 }  // namespace gearstalk::gearman
