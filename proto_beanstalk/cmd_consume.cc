@@ -5,6 +5,26 @@
 #include "proto_beanstalk/session.h"
 
 namespace gearstalk::beanstalk {
+namespace {
+
+// The answer to a watch or an ignore.
+Next ReplyWatching(Session& session, Code code) {
+  if (code != Code::kOk) return session.Reply(ErrorReply(code));
+  return WriteNumber(session.out(), "WATCHING", session.watched().size());
+}
+
+// Not inlined: no other deletion pays for its stack.
+[[gnu::noinline]] Next DeleteByOperator(Session& session, const Job& job) {
+  const std::string tube = job.tube().name();
+  const JobId id = job.id();
+  const Outcome outcome = session.engine().Delete(session.now(), session, id);
+  session.NoteAct(
+      {.action = "job.delete", .tube = tube, .job = id, .result = ResultOf(outcome.code)});
+  return WriteOutcome(session.out(), outcome, kDeleted);
+}
+
+}  // namespace
+
 Next ReserveUntil(Session& session, Time deadline) {
   if (session.at_eof()) deadline = session.now();
   Taken taken;
@@ -22,15 +42,6 @@ Next ReserveUntil(Session& session, Time deadline) {
   return session.Reply(kTimedOut);
 }
 
-namespace {
-
-Next WriteWatching(Session& session) {
-  WriteNumber(session.out(), "WATCHING", session.watched().size());
-  return Next::kGoOn;
-}
-
-}  // namespace
-
 Next Reserve(Session& session, const Arguments& /*arguments*/) {
   return ReserveUntil(session, kNever);
 }
@@ -45,60 +56,39 @@ Next ReserveJob(Session& session, const Arguments& arguments) {
   return session.Reply(*taken.job, {.word = "RESERVED", .lsn = taken.lsn, .taken = true});
 }
 
-namespace {
-
-// Not inlined: no other deletion pays for its stack.
-[[gnu::noinline]] void DeleteByOperator(Session& session, const Job& job) {
-  const std::string tube = job.tube().name();
-  const JobId id = job.id();
-  const Outcome outcome = session.engine().Delete(session.now(), session, id);
-  session.NoteAct(
-      {.action = "job.delete", .tube = tube, .job = id, .result = ResultOf(outcome.code)});
-  WriteOutcome(session.out(), outcome, kDeleted);
-}
-
-}  // namespace
-
 Next Delete(Session& session, const Arguments& arguments) {
   const Job* const job = session.HasRules() ? session.engine().Find(arguments.id) : nullptr;
   // A delete of a job that the session holds is a worker's, not an operator's.
   if (job != nullptr && job->holder() != &session && session.OfOperators(job->tube().name())) {
-    DeleteByOperator(session, *job);
-  } else {
-    WriteOutcome(session.out(), session.engine().Delete(session.now(), session, arguments.id),
-                 kDeleted);
+    return DeleteByOperator(session, *job);
   }
-  return Next::kGoOn;
+  return WriteOutcome(session.out(), session.engine().Delete(session.now(), session, arguments.id),
+                      kDeleted);
 }
 
 Next Release(Session& session, const Arguments& arguments) {
   const Outcome outcome = session.engine().Release(session.now(), session, arguments.id,
                                                    arguments.priority, arguments.delay_s);
-  WriteOutcome(session.out(), outcome, kReleased);
-  return Next::kGoOn;
+  return WriteOutcome(session.out(), outcome, kReleased);
 }
 
 Next Bury(Session& session, const Arguments& arguments) {
   const Outcome outcome =
       session.engine().Bury(session.now(), session, arguments.id, arguments.priority);
-  WriteOutcome(session.out(), outcome, kBuried);
-  return Next::kGoOn;
+  return WriteOutcome(session.out(), outcome, kBuried);
 }
 
 Next Touch(Session& session, const Arguments& arguments) {
   const Outcome outcome = session.engine().Touch(session.now(), session, arguments.id);
-  WriteOutcome(session.out(), outcome, kTouched);
-  return Next::kGoOn;
+  return WriteOutcome(session.out(), outcome, kTouched);
 }
 
 Next Watch(Session& session, const Arguments& arguments) {
-  const Code code = session.engine().Watch(session.now(), session, arguments.tube);
-  return code == Code::kOk ? WriteWatching(session) : session.Reply(ErrorReply(code));
+  return ReplyWatching(session, session.engine().Watch(session.now(), session, arguments.tube));
 }
 
 Next Ignore(Session& session, const Arguments& arguments) {
-  const Code code = session.engine().Ignore(session.now(), session, arguments.tube);
-  return code == Code::kOk ? WriteWatching(session) : session.Reply(ErrorReply(code));
+  return ReplyWatching(session, session.engine().Ignore(session.now(), session, arguments.tube));
 }
 
 Next Quit(Session& session, const Arguments& /*arguments*/) { return session.Close(); }

@@ -5,7 +5,6 @@
 #include "proto_beanstalk/session.h"
 
 namespace gearstalk::beanstalk {
-
 namespace {
 
 // The option's limit, or that of the tube if it is smaller.
@@ -42,8 +41,7 @@ Next ReplyPut(Session& session, const Added& added) {
 Next Use(Session& session, const Arguments& arguments) {
   const Code code = session.engine().Use(session, arguments.tube);
   if (code != Code::kOk) return session.Reply(ErrorReply(code));
-  WriteName(session.out(), "USING", arguments.tube);
-  return Next::kGoOn;
+  return WriteName(session.out(), "USING", arguments.tube);
 }
 
 }  // namespace gearstalk::beanstalk

@@ -1,8 +1,7 @@
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include "broker/engine/groups.h"
@@ -21,11 +20,7 @@ std::uint64_t Seconds(Time span) {
 
 // "<seconds>.<microseconds>"
 void CpuTime(Yaml& yaml, std::string_view key, const timeval& time) {
-  std::array<char, 40> text;
-  const int size =
-      std::snprintf(text.data(), text.size(), "%lld.%06lld", static_cast<long long>(time.tv_sec),
-                    static_cast<long long>(time.tv_usec));
-  yaml.Word(key, {text.data(), static_cast<std::size_t>(size)});
+  yaml.Word(key, fmt::format("{}.{:06}", time.tv_sec, time.tv_usec));
 }
 
 void Commands(Yaml& yaml, const Protocol& protocol) {
@@ -133,8 +128,7 @@ Next Stats(Session& session, const Arguments& /*arguments*/) {
   Binlog(yaml, session.engine().journal());
   yaml.Word("draining", session.engine().draining() ? "true" : "false");
   Machine(yaml, protocol.identity());
-  WriteYaml(session.out(), yaml.Take());
-  return Next::kGoOn;
+  return WriteYaml(session.out(), yaml.Take());
 }
 
 Next StatsJob(Session& session, const Arguments& arguments) {
@@ -158,8 +152,7 @@ Next StatsJob(Session& session, const Arguments& arguments) {
   yaml.Number("buries", extra.buries);
   yaml.Number("kicks", extra.kicks);
   PolicyOfJob(yaml, *job, session.now());
-  WriteYaml(session.out(), yaml.Take());
-  return Next::kGoOn;
+  return WriteYaml(session.out(), yaml.Take());
 }
 
 Next StatsTube(Session& session, const Arguments& arguments) {
@@ -182,8 +175,7 @@ Next StatsTube(Session& session, const Arguments& arguments) {
   yaml.Number("pause", tube->settings.pause_s);
   yaml.Number("pause-time-left", Seconds(engine.PauseLeft(session.now(), *tube)));
   PolicyOfTube(yaml, *tube);
-  WriteYaml(session.out(), yaml.Take());
-  return Next::kGoOn;
+  return WriteYaml(session.out(), yaml.Take());
 }
 
 }  // namespace gearstalk::beanstalk

@@ -92,8 +92,7 @@ Next KickJob(Session& session, const Arguments& arguments) {
   const Outcome outcome = session.engine().KickJob(session.now(), arguments.id);
   act.result = ResultOf(outcome.code);
   session.NoteAct(act);
-  WriteOutcome(session.out(), outcome, kKicked);
-  return Next::kGoOn;
+  return WriteOutcome(session.out(), outcome, kKicked);
 }
 
 Next PauseTube(Session& session, const Arguments& arguments) {
@@ -103,8 +102,7 @@ Next PauseTube(Session& session, const Arguments& arguments) {
       {.action = arguments.delay_s == 0 ? "tube.resume" : CommandOf(Verb::kPauseTube).action,
        .tube = arguments.tube,
        .result = ResultOf(outcome.code)});
-  WriteOutcome(session.out(), outcome, kPaused);
-  return Next::kGoOn;
+  return WriteOutcome(session.out(), outcome, kPaused);
 }
 
 Next ListTubes(Session& session, const Arguments& /*arguments*/) {
@@ -112,8 +110,7 @@ Next ListTubes(Session& session, const Arguments& /*arguments*/) {
 }
 
 Next ListTubeUsed(Session& session, const Arguments& /*arguments*/) {
-  WriteName(session.out(), "USING", session.used()->name());
-  return Next::kGoOn;
+  return WriteName(session.out(), "USING", session.used()->name());
 }
 
 Next ListTubesWatched(Session& session, const Arguments& /*arguments*/) {

@@ -63,13 +63,6 @@ constexpr auto kRowOf = [] {
   return row_of;
 }();
 
-std::span<const Command> RowsOf(char first) {
-  const std::size_t begin = kFirstRow[static_cast<unsigned char>(first)];
-  std::size_t end = begin;
-  while (end < kCommands.size() && kCommands[end].word[0] == first) ++end;
-  return std::span(kCommands).subspan(begin, end - begin);
-}
-
 }  // namespace
 
 std::span<const Command> Commands() { return kCommands; }
@@ -83,9 +76,7 @@ const Command* FindCommand(std::string_view text) {
 }
 
 bool MayBecomeCommand(std::string_view text) {
-  if (text.empty()) return true;
-  const auto rows = RowsOf(text[0]);
-  return std::any_of(rows.begin(), rows.end(),
+  return std::any_of(kCommands.begin(), kCommands.end(),
                      [&](const Command& row) { return row.word.starts_with(text); });
 }
 

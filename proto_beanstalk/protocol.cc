@@ -1,5 +1,6 @@
 #include "proto_beanstalk/protocol.h"
 
+#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -14,20 +15,14 @@ namespace {
 // A line of an unknown word may be an admin line of Gearman, which has this bound.
 constexpr std::size_t kLongestUnknown = 8192;
 
-std::string RandomHex(std::size_t digits) {
-  std::random_device random;
-  std::string hex;
-  for (std::size_t i = 0; i < digits; ++i) hex += "0123456789abcdef"[random() % 16];
-  return hex;
-}
-
 }  // namespace
 
 Identity Identity::OfThisProcess(std::string version, Time started) {
   utsname system{};
   uname(&system);
+  std::random_device random;
   return {.version = std::move(version),
-          .instance = RandomHex(16),
+          .instance = fmt::format("{:08x}{:08x}", random(), random()),
           .hostname = system.nodename,
           .os = system.version,
           .platform = system.machine,

@@ -25,13 +25,10 @@ void WriteLine(Output& out, std::string_view word, Parts... parts) {
   out.Commit(static_cast<std::size_t>(at - begin));
 }
 
-void Unref(void* job) { JobUnref::Drop(static_cast<Job*>(job)); }
-
 // Not inlined: small bodies do not pay for its stack.
 [[gnu::noinline]] void ShareBody(Output& out, const Job& job) {
   // Counting references changes nothing that readers of the job see.
-  JobPtr shared = Job::Ref(const_cast<Job&>(job));
-  out.AppendShared(BodyCrlf(job), Pin(shared.release(), Unref));
+  out.AppendShared(BodyCrlf(job), Pin(Job::Ref(const_cast<Job&>(job))));
 }
 
 void WriteBody(Output& out, const Job& job) {
@@ -68,17 +65,20 @@ std::string_view ErrorReply(Code code) {
   return kInternalError;
 }
 
-void WriteOutcome(Output& out, Outcome outcome, std::string_view reply) {
+Next WriteOutcome(Output& out, Outcome outcome, std::string_view reply) {
   if (outcome.ok()) out.HoldUntil(outcome.lsn);
   out.Append(outcome.ok() ? reply : ErrorReply(outcome.code));
+  return Next::kGoOn;
 }
 
-void WriteNumber(Output& out, std::string_view word, std::uint64_t number) {
+Next WriteNumber(Output& out, std::string_view word, std::uint64_t number) {
   WriteLine(out, word, number);
+  return Next::kGoOn;
 }
 
-void WriteName(Output& out, std::string_view word, std::string_view name) {
+Next WriteName(Output& out, std::string_view word, std::string_view name) {
   WriteLine(out, word, name);
+  return Next::kGoOn;
 }
 
 void WriteJob(Output& out, std::string_view word, const Job& job) {
@@ -86,16 +86,18 @@ void WriteJob(Output& out, std::string_view word, const Job& job) {
   WriteBody(out, job);
 }
 
-void WriteYaml(Output& out, std::string_view yaml) {
+Next WriteYaml(Output& out, std::string_view yaml) {
   WriteLine(out, "OK", std::uint64_t{yaml.size()});
   out.Append(yaml);
   out.Append("\r\n");
+  return Next::kGoOn;
 }
 
-void WriteYaml(Output& out, Output yaml) {
+Next WriteYaml(Output& out, Output yaml) {
   WriteLine(out, "OK", std::uint64_t{yaml.size()});
   out.Append(std::move(yaml));
   out.Append("\r\n");
+  return Next::kGoOn;
 }
 
 }  // namespace gearstalk::beanstalk

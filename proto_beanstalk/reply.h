@@ -7,6 +7,7 @@
 #include "broker/engine/job.h"
 #include "broker/engine/outcome.h"
 #include "broker/server/output.h"
+#include "broker/server/protocol.h"
 
 namespace gearstalk::beanstalk {
 
@@ -28,18 +29,20 @@ inline constexpr std::string_view kUnknownCommand = "UNKNOWN_COMMAND\r\n";
 // The reply to a verb that the engine refused with `code`.
 std::string_view ErrorReply(Code code);
 
+// What writes a whole reply returns kGoOn, so that a handler can end with it.
+
 // `reply` if the engine agreed, held until the change is durable; else the word of its refusal.
-void WriteOutcome(Output& out, Outcome outcome, std::string_view reply);
+Next WriteOutcome(Output& out, Outcome outcome, std::string_view reply);
 
 // "<word> <number>" and CRLF.
-void WriteNumber(Output& out, std::string_view word, std::uint64_t number);
-void WriteName(Output& out, std::string_view word, std::string_view name);
+Next WriteNumber(Output& out, std::string_view word, std::uint64_t number);
+Next WriteName(Output& out, std::string_view word, std::string_view name);
 
 // "<word> <id> <bytes>" CRLF body CRLF. Large bodies are sent uncopied.
 void WriteJob(Output& out, std::string_view word, const Job& job);
 
 // "OK <bytes>" CRLF text CRLF.
-void WriteYaml(Output& out, std::string_view yaml);
-void WriteYaml(Output& out, Output yaml);
+Next WriteYaml(Output& out, std::string_view yaml);
+Next WriteYaml(Output& out, Output yaml);
 
 }  // namespace gearstalk::beanstalk

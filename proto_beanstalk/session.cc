@@ -233,8 +233,7 @@ Next Session::GoOnWithBody() {
   const JobReply& reply = pending->reply;
   if (pending->state() == BodyWait::State::kHere) {
     if (reply.taken) engine().Given(now(), *this, pending->job()->id());
-    out().HoldUntil(reply.lsn);
-    WriteJob(out(), reply.word, *pending->job());
+    Reply(*pending->job(), reply);
     engine().bodies().LetGo(*pending);
     return Next::kGoOn;
   }
