@@ -34,7 +34,7 @@ LAYERS: dict[str, list[str]] = {
                         "broker/server/access.h", "broker/server/output.h"],
     "proto_gearman": ["broker/base", "broker/policy", "broker/engine", "broker/session", "broker/server/protocol.h",
                       "broker/server/access.h", "broker/server/output.h"],
-    "admin/console": [],
+    "admin/console": ["admin/http/assets.h"],
     "admin/http": ["broker/base"],
     "admin/metrics": ["broker/base", "broker/policy", "broker/engine", "broker/server/protocol.h",
                       "admin/http/answer.h"],

@@ -53,12 +53,12 @@ constexpr std::string_view BytesOf(const char (&literal)[N]) {
   return {literal, N - 1};
 }
 
-constexpr ConsoleAsset kAssets[] = {
+constexpr HttpAsset kAssets[] = {
 ${rows}};
 
 }  // namespace
 
-std::span<const ConsoleAsset> ConsoleAssets() { return kAssets; }
+std::span<const HttpAsset> ConsoleAssets() { return kAssets; }
 
 }  // namespace gearstalk
 ")

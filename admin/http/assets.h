@@ -10,7 +10,7 @@ namespace gearstalk {
 
 // A file that is part of the binary.
 struct HttpAsset {
-  std::string_view name;   // below its folder; "" is the page, others have a hash in their names
+  std::string_view name;   // below its folder; "" is the page, others have a hash of their bytes
   std::string_view type;   // for Content-Type
   std::string_view plain;  // the bytes
   std::string_view gzip;   // the same, compressed; may be empty

@@ -56,9 +56,6 @@ AdminPages::AdminPages(Parts parts, event_base* base)
              .now = [this] { return parts_.server.Now(); },
              .durable = [this] { return parts_.server.Durable(); }},
             slices_) {
-  for (const ConsoleAsset& asset : ConsoleAssets()) {
-    console_.push_back({asset.name, asset.type, asset.plain, asset.gzip});
-  }
   Adopt();
 }
 
@@ -161,7 +158,7 @@ HttpAnswer AdminPages::Page(const HttpRequest& request, std::string_view path) {
 
 HttpAnswer AdminPages::ConsolePage(const HttpRequest& request, std::string_view name) {
   if (auto refused = api_.RefusesPage(request, parts_.server.Now())) return std::move(*refused);
-  const HttpAsset* const asset = FindAsset(console_, name == "index.html" ? "" : name);
+  const HttpAsset* const asset = FindAsset(ConsoleAssets(), name == "index.html" ? "" : name);
   return asset == nullptr ? Plain(404, "not found\n") : AnswerAsset(*asset, request);
 }
 

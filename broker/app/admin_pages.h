@@ -6,7 +6,6 @@
 
 #include "admin/api/api.h"
 #include "admin/api/broker_control.h"
-#include "admin/http/assets.h"
 #include "admin/http/server.h"
 #include "admin/metrics/attention.h"
 #include "admin/metrics/loop_lag.h"
@@ -83,7 +82,6 @@ class AdminPages final : private HttpSite, private api::Host {
 
   const Parts parts_;
   const Time started_;
-  std::vector<HttpAsset> console_;
   ListenSockets sockets_;
   std::vector<std::string> names_;
   LoopLag lag_;

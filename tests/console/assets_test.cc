@@ -21,7 +21,7 @@ TEST(ConsoleAssets, ThePageNamesTheOthers) {
   ASSERT_NE(page, assets.end());
   EXPECT_EQ(page->type, "text/html; charset=utf-8");
   EXPECT_THAT(std::string(page->plain), StartsWith("<!doctype html>"));
-  for (const ConsoleAsset& asset : assets) {
+  for (const HttpAsset& asset : assets) {
     if (asset.name.empty()) continue;
     EXPECT_THAT(std::string(asset.name), MatchesRegex("(app|icon)\\.[0-9a-f]+\\.(js|css|svg)"));
     EXPECT_THAT(std::string(page->plain), HasSubstr(std::string(asset.name)));
@@ -29,7 +29,7 @@ TEST(ConsoleAssets, ThePageNamesTheOthers) {
 }
 
 TEST(ConsoleAssets, AreCompressedWithoutATime) {
-  for (const ConsoleAsset& asset : ConsoleAssets()) {
+  for (const HttpAsset& asset : ConsoleAssets()) {
     EXPECT_FALSE(asset.plain.empty());
     ASSERT_GT(asset.gzip.size(), 18U);
     EXPECT_EQ(asset.gzip.substr(0, 8), std::string_view("\x1f\x8b\x08\0\0\0\0\0", 8));
