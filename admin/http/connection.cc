@@ -69,15 +69,9 @@ bool HttpConnection::Overdue(Time now) const {
 }
 
 bool HttpConnection::Busy() const {
-  switch (state_) {
-    case State::kTask:
-    case State::kHeld:
-    case State::kStreaming:
-    case State::kFeeding:
-      return !probe_;
-    default:
-      return false;
-  }
+  const bool answers = state_ == State::kTask || state_ == State::kHeld ||
+                       state_ == State::kStreaming || state_ == State::kFeeding;
+  return answers && !probe_;
 }
 
 bool HttpConnection::WaitsForPeer() const {
@@ -118,7 +112,7 @@ void HttpConnection::OnWritten() {
   if (state_ == State::kStreaming) return server_.slices().Add(*this);
   if (state_ == State::kReading) return Read();
   if (state_ != State::kSending) return;
-  if (!draining_ || eof_) return Close();
+  if (!draining_ || eof_) return server_.Remove(*this);
   // A close with bytes unread would reset the connection before the peer has read the answer.
   shutdown(bufferevent_getfd(events_), SHUT_WR);
   state_ = State::kLingering;
@@ -133,7 +127,7 @@ void HttpConnection::OnEvent(short what) {
   if (ended && state_ == State::kReading && Waiting() > 0) state_ = State::kSending;
   const bool answered =
       state_ == State::kQueued || state_ == State::kSending || state_ == State::kHeld;
-  if (!ended || !answered) Close();
+  if (!ended || !answered) server_.Remove(*this);
 }
 
 // Also reads what came behind the last request. It waits while an answer is made, and until the
@@ -354,7 +348,5 @@ void HttpConnection::EndSlices() {
   server_.slices().Remove(*this);
   if (std::exchange(sliced_, false)) server_.GiveSlot();
 }
-
-void HttpConnection::Close() { server_.Remove(*this); }
 
 }  // namespace gearstalk

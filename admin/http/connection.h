@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -77,7 +76,6 @@ class HttpConnection final : public HttpSink, public SliceWork {
   void WriteChunk(std::string_view bytes);
   void Finish();
   void EndSlices();
-  void Close();
 
   HttpServer& server_;
   bufferevent* const events_;

@@ -1,6 +1,7 @@
 #include "admin/http/parser.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "broker/base/split.h"
@@ -14,9 +15,8 @@ constexpr std::size_t kMaxPairs = 100;  // parameters in a query, headers in a h
 bool Digit(char c) { return c >= '0' && c <= '9'; }
 
 bool TokenChar(char c) {
-  const bool alphanumeric =
-      (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  return alphanumeric || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
 bool Token(std::string_view text) {
@@ -47,7 +47,10 @@ bool HttpParser::Bad(int status) {
 std::size_t HttpParser::Take(std::string_view bytes) {
   if (state_ == State::kHead) return TakeHead(bytes);
   if (state_ != State::kBody) return 0;
-  return chunked_ ? TakeChunked(bytes) : TakeBody(bytes);
+  if (chunked_) return TakeChunked(bytes);
+  const std::size_t used = TakeBody(bytes);
+  if (length_ == 0) state_ = State::kDone;
+  return used;
 }
 
 void HttpParser::set_max_body(std::size_t bytes) {
@@ -66,8 +69,7 @@ void HttpParser::set_max_body(std::size_t bytes) {
 std::size_t HttpParser::TakeHead(std::string_view bytes) {
   std::size_t used = 0;
   while (state_ == State::kHead && used < bytes.size()) {
-    const std::size_t feed = bytes.find('\n', used);
-    const std::size_t end = feed == std::string_view::npos ? bytes.size() : feed + 1;
+    const std::size_t end = std::min(bytes.find('\n', used), bytes.size() - 1) + 1;
     head_ += bytes.substr(used, end - used);
     used = end;
     if (head_.size() > kMaxHead) {
@@ -160,9 +162,7 @@ bool HttpParser::Understand() {
   for (auto& [name, value] : request_.headers) {
     if (name == "content-length") {
       std::uint64_t length = 0;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
-      const bool good = error == std::errc() && end == value.data() + value.size();
-      if (!good || (length_given && length != length_)) return Bad(400);
+      if (!ParseNumber(value, length) || (length_given && length != length_)) return Bad(400);
       length_ = length;
       length_given = true;
     } else if (name == "transfer-encoding") {
@@ -188,11 +188,11 @@ bool HttpParser::Understand() {
   return true;
 }
 
+// Takes what is left of the body, or of the chunk.
 std::size_t HttpParser::TakeBody(std::string_view bytes) {
   const std::size_t part = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), length_));
   request_.body += bytes.substr(0, part);
   length_ -= part;
-  if (length_ == 0) state_ = State::kDone;
   return part;
 }
 
@@ -210,11 +210,7 @@ std::size_t HttpParser::TakeChunked(std::string_view bytes) {
       head_.clear();
       continue;
     }
-    const std::size_t part =
-        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size() - used, length_));
-    request_.body += bytes.substr(used, part);
-    used += part;
-    length_ -= part;
+    used += TakeBody(bytes.substr(used));
     if (length_ == 0) part_ = Part::kChunkEnd;
   }
   return used;
@@ -222,13 +218,12 @@ std::size_t HttpParser::TakeChunked(std::string_view bytes) {
 
 // Whether `head_` holds a whole line now, its end included.
 bool HttpParser::TakeLine(std::string_view bytes, std::size_t& used) {
-  const std::size_t feed = bytes.find('\n', used);
-  const std::size_t end = feed == std::string_view::npos ? bytes.size() : feed + 1;
+  const std::size_t end = std::min(bytes.find('\n', used), bytes.size() - 1) + 1;
   head_ += bytes.substr(used, end - used);
   trailers_ += end - used;
   used = end;
   if (head_.size() > kMaxHead || trailers_ > max_body_ + kMaxHead) return Bad(431);
-  return feed != std::string_view::npos;
+  return head_.ends_with('\n');
 }
 
 void HttpParser::EndLine(std::string_view line) {

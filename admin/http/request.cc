@@ -5,20 +5,13 @@
 #include <cctype>
 #include <iterator>
 
+#include "broker/base/split.h"
+
 namespace gearstalk {
 namespace {
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-bool Unreserved(char c) {
-  const bool alphanumeric =
-      (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  return alphanumeric || c == '-' || c == '.' || c == '_' || c == '~';
+bool Unreserved(unsigned char c) {
+  return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 }  // namespace
@@ -43,10 +36,9 @@ bool PercentDecode(std::string_view text, bool plus, std::string& decoded) {
       decoded += plus && text[at] == '+' ? ' ' : text[at];
       continue;
     }
-    const int high = text.size() - at > 2 ? HexDigit(text[at + 1]) : -1;
-    const int low = high < 0 ? -1 : HexDigit(text[at + 2]);
-    if (low < 0) return false;
-    decoded += static_cast<char>(high * 16 + low);
+    unsigned char byte = 0;
+    if (text.size() - at <= 2 || !ParseNumber(text.substr(at + 1, 2), byte, 16)) return false;
+    decoded += static_cast<char>(byte);
     at += 2;
   }
   return true;
@@ -55,7 +47,7 @@ bool PercentDecode(std::string_view text, bool plus, std::string& decoded) {
 std::string PercentEncode(std::string_view bytes) {
   std::string encoded;
   for (const char c : bytes) {
-    if (Unreserved(c)) {
+    if (Unreserved(static_cast<unsigned char>(c))) {
       encoded += c;
     } else {
       fmt::format_to(std::back_inserter(encoded), "%{:02X}", static_cast<unsigned char>(c));
