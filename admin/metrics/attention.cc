@@ -149,9 +149,12 @@ void Attention::LookAtServer() {
   const Engine& engine = sources_.engine;
   if (!next_->schedules.empty()) Find(Concern::kSchedules, 0);
   if (engine.draining()) Find(Concern::kDraining, 0);
-  LookAtStandby();
   const JournalStats journal = engine.journal().Stats();
   const ReplicaStats* const replica = engine.journal().Replica();
+  // Of an active broker: no standby is close behind.
+  if (replica != nullptr && (!replica->caught_up || !replica->trouble.empty())) {
+    Find(Concern::kStandby, 0);
+  }
   const std::optional<std::uint64_t> left = sources_.disk_left();
   Sample sample{now_, JobMemory() + TableMemory(), engine.journal().Segments().stored_bytes, {}};
   // New jobs are refused when no more than limits.free_disk is left.
@@ -172,13 +175,6 @@ void Attention::LookAtServer() {
     Find(Concern::kDisk, 0);
   LookAtRefusals(sample);
   Keep(std::move(sample));
-}
-
-void Attention::LookAtStandby() {
-  const ReplicaStats* const replica = sources_.engine.journal().Replica();
-  if (replica == nullptr) return;
-  // Of an active broker: no standby is close behind.
-  if (!replica->caught_up || !replica->trouble.empty()) Find(Concern::kStandby, 0);
 }
 
 void Attention::LookAtRefusals(const Sample& sample) {

@@ -109,7 +109,6 @@ class Attention {
   void Find(Concern kind, std::uint64_t tube);
   Watched Watch(const Tube& tube);
   void LookAtServer();
-  void LookAtStandby();
   void LookAtRefusals(const Sample& sample);
   SpaceLeft Forecast(std::uint64_t Sample::*used, const Sample& sample, std::uint64_t limit) const;
   void Keep(Sample sample);

@@ -1,5 +1,7 @@
 #include "admin/metrics/job_metrics.h"
 
+#include <algorithm>
+
 #include "broker/engine/slab.h"
 
 namespace gearstalk {
@@ -42,6 +44,12 @@ constexpr JobCounter kCounters[] = {
 }  // namespace
 
 std::span<const JobCounter> JobCounters() { return kCounters; }
+
+std::optional<double> OldestReadyAge(const Tube& tube, Time now) {
+  const Job* const oldest = tube.OldestReady();
+  if (oldest == nullptr) return std::nullopt;
+  return Seconds(std::max<Time>(now - oldest->created, 0));
+}
 
 void AddJobs(const Engine& engine, MetricText& text) {
   const EngineStats stats = engine.Stats();

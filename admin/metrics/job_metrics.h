@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "admin/metrics/metric_text.h"
 #include "admin/metrics/server_facts.h"
 #include "broker/engine/engine.h"
-#include "broker/engine/outcome.h"
 #include "broker/server/protocol.h"
 
 namespace gearstalk {
@@ -48,6 +48,9 @@ struct JobCounter {
   }
 };
 std::span<const JobCounter> JobCounters();
+
+// In seconds, of the oldest ready job of a tube; nothing: none is ready.
+std::optional<double> OldestReadyAge(const Tube& tube, Time now);
 
 // The numbers of all jobs together.
 void AddJobs(const Engine& engine, MetricText& text);

@@ -14,18 +14,6 @@ MetricText& MetricText::Begin(MetricType type, std::string_view name, std::strin
   return *this;
 }
 
-MetricText& MetricText::Gauge(std::string_view name, std::string_view help) {
-  return Begin(MetricType::Gauge, name, help);
-}
-
-MetricText& MetricText::Counter(std::string_view name, std::string_view help) {
-  return Begin(MetricType::Counter, name, help);
-}
-
-MetricText& MetricText::Histogram(std::string_view name, std::string_view help) {
-  return Begin(MetricType::Histogram, name, help);
-}
-
 ClientMetric& MetricText::AddValue(Labels labels) {
   ClientMetric& metric = families_.back().metric.emplace_back();
   for (const auto& [name, text] : labels) {

@@ -21,13 +21,19 @@ class MetricText {
  public:
   using Labels = std::initializer_list<MetricLabel>;
 
-  MetricText& Gauge(std::string_view name, std::string_view help);
-  MetricText& Counter(std::string_view name, std::string_view help);
+  MetricText& Gauge(std::string_view name, std::string_view help) {
+    return Begin(prometheus::MetricType::Gauge, name, help);
+  }
+  MetricText& Counter(std::string_view name, std::string_view help) {
+    return Begin(prometheus::MetricType::Counter, name, help);
+  }
+  MetricText& Histogram(std::string_view name, std::string_view help) {
+    return Begin(prometheus::MetricType::Histogram, name, help);
+  }
   MetricText& Add(double value, Labels labels = {});
   MetricText& Add(std::uint64_t value, Labels labels = {}) {
     return Add(static_cast<double>(value), labels);
   }
-  MetricText& Histogram(std::string_view name, std::string_view help);
   template <Time kLeast, std::size_t kCount>
   MetricText& Add(const HistogramFrom<kLeast, kCount>& times, Labels labels = {}) {
     return AddTimes(times.kBounds, times.counts(), times.sum_seconds(), labels);

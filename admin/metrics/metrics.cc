@@ -9,13 +9,10 @@
 #include <iterator>
 #include <limits>
 #include <optional>
-#include <string>
 #include <system_error>
 
 #include "admin/metrics/job_metrics.h"
-#include "admin/metrics/metric_text.h"
 #include "admin/metrics/tube_metrics.h"
-#include "broker/engine/engine.h"
 
 namespace gearstalk {
 namespace {

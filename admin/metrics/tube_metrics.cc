@@ -27,17 +27,14 @@ std::optional<double> OfGroups(const Tube& tube, Time /*now*/) {
   return static_cast<double>(tube.groups()->counts().*kNumber);
 }
 
-double OldestAge(const Tube& tube, Time now) {
-  const Job* const oldest = tube.OldestReady();
-  return oldest == nullptr ? 0 : Seconds(std::max<Time>(now - oldest->created, 0));
-}
-
 // Before the counters.
 constexpr Gauge kTubeGauges[] = {
     {"gearstalkd_tube_jobs", "Jobs of a tube by state."},
     {"gearstalkd_tube_oldest_ready_job_age_seconds",
      "Time since the put of the oldest ready job of a tube; 0 if none is ready.",
-     [](const Tube& tube, Time now) { return std::optional(OldestAge(tube, now)); }},
+     [](const Tube& tube, Time now) {
+       return std::optional(OldestReadyAge(tube, now).value_or(0));
+     }},
     {"gearstalkd_tube_workers",
      "Workers that can do the function, and connections that watch the tube and have reserved.",
      [](const Tube& tube, Time) { return std::optional<double>(tube.workers); }},
