@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
-#include "admin/api/call.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 
@@ -20,10 +20,10 @@ constexpr std::size_t kReadAtOnce = 16 * 1024;
 constexpr std::size_t kMostValues = 1000;  // in it
 
 bool GoodKey(std::string_view key) {
-  return !key.empty() && key.size() <= kMaxKey && std::all_of(key.begin(), key.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  });
+  return !key.empty() && key.size() <= kMaxKey &&
+         std::all_of(key.begin(), key.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+         });
 }
 
 // What an act is about, by its path.

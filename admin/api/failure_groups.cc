@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "admin/api/json.h"
-
 namespace gearstalk::api {
 namespace {
 

@@ -38,7 +38,6 @@ class Filter {
   const std::optional<std::string>& tube() const { return tube_; }
   void set_tube(std::string name) { tube_ = std::move(name); }
   bool NamesTubes() const { return tube_ || tube_match_; }
-  bool has_states() const { return states_ != 0; }
   bool Wants(JobState state) const { return states_ == 0 || (states_ & Bit(state)) != 0; }
   // The one state it asks for.
   std::optional<JobState> OnlyState() const;

@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "admin/api/json.h"
 #include "broker/base/status.h"

@@ -1,7 +1,6 @@
 #include "admin/api/ring.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 

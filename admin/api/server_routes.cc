@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "admin/api/audit.h"
 #include "admin/api/fields.h"

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "admin/api/json.h"
 #include "broker/base/base64.h"
 #include "broker/base/check.h"
 #include "broker/base/split.h"
@@ -20,13 +19,9 @@ constexpr std::string_view kRoles[] = {"", "viewer", "operator", "admin"};
 constexpr std::string_view kHash = "sha256:";
 
 bool ParseHex(std::string_view text, Sha256& hash) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   if (text.size() != 2 * hash.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i] >= 'A' && text[i] <= 'F' ? static_cast<char>(text[i] + 32) : text[i];
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return false;
-    hash[i / 2] = static_cast<unsigned char>(hash[i / 2] << 4 | digit);
+  for (std::size_t i = 0; i < hash.size(); ++i) {
+    if (!ParseNumber(text.substr(2 * i, 2), hash[i], 16)) return false;
   }
   return true;
 }
