@@ -12,10 +12,9 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::uint64_t kUsualShown = 65536;       // bytes
-constexpr std::uint64_t kMostShown = kMaxDecoded;  // bytes
-constexpr std::size_t kAtOnce = 4096;              // bytes that are decoded on the loop
-constexpr std::size_t kPiece = 128 * 1024;         // bytes of a body that are sent in a slice
+constexpr std::uint64_t kUsualShown = 65536;  // bytes
+constexpr std::size_t kAtOnce = 4096;         // bytes that are decoded on the loop
+constexpr std::size_t kPiece = 128 * 1024;    // bytes of a body that are sent in a slice
 
 // Cut between two characters.
 std::string_view WholeCharacters(std::string_view text) {
@@ -84,7 +83,7 @@ HttpBody BodyInPieces(const Engine& engine, JobPtr job) {
 
 Reply GetBody(Call& call) {
   const Job* const job = JobOf(call);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   return WithBody(call.services, *job, [&engine = call.engine()](const Job& whole) {
     Reply reply;
     reply.type = "application/octet-stream";
@@ -102,13 +101,13 @@ Reply GetBody(Call& call) {
 Reply ViewBody(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
   std::string as = fields.Word("as", {"auto", "text", "json", "base64", "hex", "php", "msgpack"});
-  const auto limit = fields.IntegerOr("limit", 1, kMostShown, kUsualShown);
+  const auto limit = fields.IntegerOr("limit", 1, kMaxDecoded, kUsualShown);
   const auto offset = fields.IntegerOr("offset", 0, UINT32_MAX, 0);
   if (as.empty()) as = "auto";
   if (offset > 0 && as != "hex" && as != "text") fields.Fail("offset", "is for hex and text");
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   return WithBody(call.services, *job,
                   [&side = call.services.side, as, offset, limit](const Job& whole) -> Reply {
                     const std::string_view body = whole.body();

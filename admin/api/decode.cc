@@ -7,10 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <iterator>
-#include <limits>
-#include <string>
 #include <vector>
 
 #include "broker/base/base64.h"
@@ -64,17 +61,26 @@ class PhpReader {
     return number;
   }
 
-  // SIZE:"BYTES"
-  std::string_view Quoted() {
+  // SIZE:"BYTES", or with other brackets; `what` it is.
+  std::string_view Sized(char open, char close, std::string_view what) {
     const auto size = Whole<std::uint32_t>(':');
-    if (!Skip('"')) return {};
-    if (size >= rest_.size() || rest_[size] != '"') {
-      Fail("a text is cut off");
+    if (!Skip(open)) return {};
+    if (size >= rest_.size() || rest_[size] != close) {
+      Fail(fmt::format("{} is cut off", what));
       return {};
     }
-    const std::string_view text = rest_.substr(0, size);
+    const std::string_view bytes = rest_.substr(0, size);
     rest_.remove_prefix(size + 1);
-    return text;
+    return bytes;
+  }
+
+  std::string_view Quoted() { return Sized('"', '"', "a text"); }
+
+  // The letter before a colon.
+  char Kind() {
+    const char kind = rest_.empty() ? '\0' : rest_.front();
+    rest_.remove_prefix(rest_.empty() ? 0 : 1);
+    return Skip(':') ? kind : '\0';
   }
 
   Json Real() {
@@ -93,9 +99,7 @@ class PhpReader {
   }
 
   std::string Key() {
-    const char kind = rest_.empty() ? '\0' : rest_.front();
-    rest_.remove_prefix(rest_.empty() ? 0 : 1);
-    if (!Skip(':')) return {};
+    const char kind = Kind();
     if (kind == 'i') return fmt::format("{}", Whole<std::int64_t>(';'));
     if (kind != 's') {
       Fail("expected a key");
@@ -127,14 +131,7 @@ class PhpReader {
   Json Custom() {
     Json object = {{"__class", TextOf(Quoted())}};
     Skip(':');
-    const auto size = Whole<std::uint32_t>(':');
-    if (!Skip('{')) return {};
-    if (size >= rest_.size() || rest_[size] != '}') {
-      Fail("an object is cut off");
-      return {};
-    }
-    object["__data"] = BytesValue(rest_.substr(0, size));
-    rest_.remove_prefix(size + 1);
+    object["__data"] = BytesValue(Sized('{', '}', "an object"));
     return object;
   }
 
@@ -147,10 +144,7 @@ class PhpReader {
       rest_.remove_prefix(2);
       return {};
     }
-    const char kind = rest_.empty() ? '\0' : rest_.front();
-    rest_.remove_prefix(rest_.empty() ? 0 : 1);
-    if (!Skip(':')) return {};
-    switch (kind) {
+    switch (Kind()) {
       case 'b': {
         const auto truth = Whole<std::uint32_t>(';');
         if (truth > 1) Fail("expected 0 or 1");

@@ -33,19 +33,15 @@ void Fields::Fail(std::string_view field, std::string_view detail) {
                      std::string(field)};
 }
 
-const Json* Fields::Find(std::string_view name) {
+const Json* Fields::Raw(std::string_view name) {
   const auto found = values_.find(name);
   if (found == values_.end()) return nullptr;
   read_.insert(found->first);
   return found->second.is_null() ? nullptr : &found->second;
 }
 
-const Json* Fields::Raw(std::string_view name) { return Find(name); }
-
-bool Fields::Has(std::string_view name) { return Find(name) != nullptr; }
-
 std::optional<std::string> Fields::Text(std::string_view name) {
-  const Json* const value = Find(name);
+  const Json* const value = Raw(name);
   if (value == nullptr) return std::nullopt;
   if (const auto* text = value->get_ptr<const Json::string_t*>()) return *text;
   Fail(name, "expected a text");
@@ -53,14 +49,14 @@ std::optional<std::string> Fields::Text(std::string_view name) {
 }
 
 std::optional<std::string> Fields::TakeText(std::string_view name) {
-  const Json* const value = Find(name);
+  const Json* const value = Raw(name);
   if (value == nullptr || !value->is_string()) return Text(name);
   return std::move(values_.find(name)->second.get_ref<Json::string_t&>());
 }
 
 std::optional<std::uint64_t> Fields::Integer(std::string_view name, std::uint64_t least,
                                              std::uint64_t most) {
-  const Json* const value = Find(name);
+  const Json* const value = Raw(name);
   if (value == nullptr) return std::nullopt;
   std::uint64_t number = 0;
   bool good = false;
@@ -81,7 +77,7 @@ std::optional<std::uint64_t> Fields::Integer(std::string_view name, std::uint64_
 
 std::optional<double> Fields::Seconds(std::string_view name) {
   constexpr double kMost = 1e10;
-  const Json* const value = Find(name);
+  const Json* const value = Raw(name);
   if (value == nullptr) return std::nullopt;
   double number = -1;
   if (text_) {
@@ -97,7 +93,7 @@ std::optional<double> Fields::Seconds(std::string_view name) {
 }
 
 std::optional<bool> Fields::Truth(std::string_view name) {
-  const Json* const value = Find(name);
+  const Json* const value = Raw(name);
   if (value == nullptr) return std::nullopt;
   if (text_) {
     const auto& text = *value->get_ptr<const Json::string_t*>();
@@ -121,7 +117,7 @@ std::string Fields::Word(std::string_view name, std::initializer_list<std::strin
 std::vector<std::string> Fields::Words(std::string_view name,
                                        std::initializer_list<std::string_view> words) {
   std::vector<std::string> given;
-  const Json* const value = Find(name);
+  const Json* const value = Raw(name);
   if (value == nullptr) return given;
   if (const auto* text = value->get_ptr<const Json::string_t*>()) {
     const std::vector<std::string_view> parts =

@@ -29,7 +29,7 @@ class Fields {
   static Fields OfObject(const Json& object) { return OfObject(Json(object)); }
   static Fields OfObject(Json&& object);
 
-  bool Has(std::string_view name);
+  bool Has(std::string_view name) { return Raw(name) != nullptr; }
   std::optional<std::string> Text(std::string_view name);
   // The same, without a copy: a second call finds an empty text.
   std::optional<std::string> TakeText(std::string_view name);
@@ -67,8 +67,6 @@ class Fields {
   const Problem& problem() const { return *problem_; }
 
  private:
-  const Json* Find(std::string_view name);
-
   bool text_ = false;  // all values are texts
   std::map<std::string, Json, std::less<>> values_;
   std::set<std::string, std::less<>> read_;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "broker/base/split.h"
 
@@ -15,7 +14,7 @@ constexpr std::size_t kMaxSessions = 1024;
 constexpr int kWrongTokens = 5;
 constexpr Time kWrongLasts = 60 * kSecond;
 constexpr std::size_t kRemembered = 4096;  // addresses and callers
-constexpr std::string_view kCookie = "gearstalk_session";
+constexpr std::string_view kCookie = "gearstalk_session=";
 
 bool IsAddress(const std::string& host) {
   in6_addr address{};
@@ -91,8 +90,7 @@ void Bound(Map& map, Over over) {
   if (map.size() >= kRemembered) map.clear();
 }
 
-}  // namespace
-
+// Whether the request comes from this machine, and not through a proxy on it.
 bool IsLocal(const HttpRequest& request) {
   for (const std::string_view name : {"forwarded", "x-forwarded-for", "x-real-ip"}) {
     if (request.Header(name) != nullptr) return false;
@@ -100,18 +98,19 @@ bool IsLocal(const HttpRequest& request) {
   return request.peer.local;
 }
 
-std::string_view CookieOf(const HttpRequest& request, std::string_view name) {
+// The value of the session's cookie; empty: there is none.
+std::string_view CookieOf(const HttpRequest& request) {
   for (const auto& [header, value] : request.headers) {
     if (header != "cookie") continue;
     for (std::string_view pair : Split(value, ';')) {
       while (pair.starts_with(' ')) pair.remove_prefix(1);
-      if (pair.starts_with(name) && pair.substr(name.size()).starts_with('=')) {
-        return pair.substr(name.size() + 1);
-      }
+      if (pair.starts_with(kCookie)) return pair.substr(kCookie.size());
     }
   }
   return {};
 }
+
+}  // namespace
 
 bool Guard::AcceptsHost(const HttpRequest& request) const {
   if (request.peer.unix) return true;
@@ -203,7 +202,7 @@ Caller Guard::Recognise(const HttpRequest& request, Time now) {
     Become(caller, *user, Caller::Via::kToken);
     return caller;
   }
-  if (const auto found = sessions_.find(CookieOf(request, kCookie)); found != sessions_.end()) {
+  if (const auto found = sessions_.find(CookieOf(request)); found != sessions_.end()) {
     Session& session = found->second;
     const User* const user = UserOf(session);
     if (user != nullptr && session.expires > now) {

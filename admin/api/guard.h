@@ -1,6 +1,5 @@
 #pragma once
 
-#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -77,10 +76,5 @@ class Guard {
   std::map<std::string, Wrong, std::less<>> wrong_;     // by address
   std::map<std::string, Bucket, std::less<>> buckets_;  // by caller
 };
-
-// Whether the request comes from this machine, and not through a proxy on it.
-bool IsLocal(const HttpRequest& request);
-// The value of a cookie; empty: there is none.
-std::string_view CookieOf(const HttpRequest& request, std::string_view name);
 
 }  // namespace gearstalk::api

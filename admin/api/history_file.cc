@@ -1,7 +1,6 @@
 #include "admin/api/history_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -14,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -89,16 +89,15 @@ std::size_t Place(std::int64_t step, std::size_t steps) {
 }
 
 void ReadServer(std::string_view file, const HistoryFile::Reader& reader) {
-  std::vector<std::pair<std::int64_t, std::vector<float>>> found;
+  std::map<std::int64_t, std::vector<float>> found;  // by step
   for (std::size_t i = 0; i < kServerSteps; ++i) {
     auto slot = Unsealed(file.substr(kHeaderSize + i * kServerSlot, kServerSlot));
     if (!slot) continue;
     const auto step = Take<std::int64_t>(*slot);
     std::vector<float> sample;
     while (!slot->empty()) sample.push_back(Take<float>(*slot));
-    found.emplace_back(step, std::move(sample));
+    found.emplace(step, std::move(sample));
   }
-  std::sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.first < b.first; });
   for (const auto& [step, sample] : found) reader.server(step, sample);
 }
 
@@ -112,12 +111,13 @@ void ReadTubes(std::string_view file, const HistoryFile::Reader& reader) {
     const auto size = Take<std::uint16_t>(*slot);
     reader.name(i, slot->substr(0, std::min<std::size_t>(size, kMaxName)));
   }
-  std::vector<std::pair<std::int64_t, std::string_view>> hours;
+  std::map<std::int64_t, std::string_view> hours;
   for (std::size_t i = 0; i < kTubeSteps; ++i) {
     auto slot = Unsealed(file.substr(kTubes + i * kTubeSlot, kTubeSlot));
-    if (slot) hours.emplace_back(Take<std::int64_t>(*slot), *slot);
+    if (!slot) continue;
+    const auto hour = Take<std::int64_t>(*slot);
+    hours.emplace(hour, *slot);
   }
-  std::sort(hours.begin(), hours.end());
   for (auto& [step, bytes] : hours) {
     for (std::size_t i = 0; i < kTubesKept; ++i) {
       std::array<float, kTubeSeries> sample{};
@@ -125,10 +125,6 @@ void ReadTubes(std::string_view file, const HistoryFile::Reader& reader) {
       if (step >= first[i] && !std::isnan(sample[0])) reader.tube(i, step, sample);
     }
   }
-}
-
-void Warn(std::string_view what, const std::string& path, std::string_view error) {
-  Log(LogLevel::kWarning, what, {{"file", path}, {"error", error}});
 }
 
 std::string ReadAll(int fd) {
@@ -148,29 +144,29 @@ std::string ReadAll(int fd) {
 
 std::unique_ptr<HistoryFile> HistoryFile::Open(const std::string& path, const Reader& reader) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-  Descriptor fd(open(path.c_str(), kFlags, 0640));
-  if (fd < 0) {
-    Warn("the history cannot be kept", path, std::strerror(errno));
+  const auto refused = [&] {
+    Log(LogLevel::kWarning, "the history cannot be kept",
+        {{"file", path}, {"error", std::strerror(errno)}});
     return nullptr;
-  }
+  };
+  Descriptor fd(open(path.c_str(), kFlags, 0640));
+  if (fd < 0) return refused();
   std::string bytes = ReadAll(fd);
   const bool good = bytes.size() == kFileSize && bytes.starts_with(Header());
   if (!good && !bytes.empty()) {
     const std::string aside = path + ".old";
-    Warn("the history was put aside: it is damaged, or of another version", aside, "-");
-    if (std::rename(path.c_str(), aside.c_str()) != 0 ||
-        (fd = Descriptor(open(path.c_str(), kFlags, 0640))) < 0) {
-      Warn("the history cannot be kept", path, std::strerror(errno));
-      return nullptr;
-    }
+    Log(LogLevel::kWarning, "the history was put aside: it is damaged, or of another version",
+        {{"file", aside}, {"error", "-"}});
+    if (std::rename(path.c_str(), aside.c_str()) != 0) return refused();
+    fd = Descriptor(open(path.c_str(), kFlags, 0640));
+    if (fd < 0) return refused();
   }
   if (good) {
     ReadServer(bytes, reader);
     ReadTubes(bytes, reader);
   } else if (ftruncate(fd, kFileSize) != 0 ||
              pwrite(fd, Header().data(), kHeaderSize, 0) != static_cast<ssize_t>(kHeaderSize)) {
-    Warn("the history cannot be kept", path, std::strerror(errno));
-    return nullptr;
+    return refused();
   }
   return std::unique_ptr<HistoryFile>(new HistoryFile(std::move(fd)));
 }
@@ -212,9 +208,9 @@ void HistoryFile::PutName(std::size_t place, std::int64_t first_step, std::strin
 void HistoryFile::PutTubes(std::int64_t step, std::span<const float> samples) {
   std::string bytes;
   Append(bytes, step);
-  for (const float number : samples)
-    Append(bytes,
-           std::isnan(number) ? Half(std::numeric_limits<float>::quiet_NaN()) : Half(number));
+  for (const float number : samples) {
+    Append(bytes, Half(std::isnan(number) ? std::numeric_limits<float>::quiet_NaN() : number));
+  }
   Push(kTubes + Place(step, kTubeSteps) * kTubeSlot, Sealed(std::move(bytes)));
 }
 

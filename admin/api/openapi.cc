@@ -1,7 +1,5 @@
 // OpenAPI 3.0 from the route table; the schemas come first.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <initializer_list>
 #include <string>
@@ -85,15 +83,11 @@ const std::vector<Row>& Rows() {
   return rows;
 }
 
-Json QueryParameter(std::string_view path, std::string_view name) {
+Json SchemaOf(std::string_view path, std::string_view name) {
   const auto row = std::find_if(Rows().begin(), Rows().end(), [&](const Row& each) {
     return each.name == name && (each.path.empty() || each.path == path);
   });
-  Json schema = row == Rows().end() ? Json{{"type", "string"}} : row->schema;
-  Json parameter = {{"name", name}, {"in", "query"}, {"required", false}};
-  if (schema["type"] == "array") parameter.update({{"style", "form"}, {"explode", false}});
-  parameter["schema"] = std::move(schema);
-  return parameter;
+  return row == Rows().end() ? Json{{"type", "string"}} : row->schema;
 }
 
 // NOLINTBEGIN(bugprone-suspicious-missing-comma): long entries have several lines.
@@ -223,7 +217,7 @@ Json MemberOf(std::string_view type, bool& required) {
   const bool list = type.starts_with('*');
   if (list) type.remove_prefix(1);
   Json schema = TypeOf(type);
-  if (list) schema = {{"type", "array"}, {"items", std::move(schema)}};
+  if (list) schema = ListOf(std::move(schema));
   if (!nullable) return schema;
   // A reference has no neighbours in OpenAPI 3.0.
   if (schema.contains("$ref")) schema = {{"allOf", Json::array({std::move(schema)})}};
@@ -259,16 +253,15 @@ Json Schemas() {
   return schemas;
 }
 
-Json Reference(std::string_view schema) {
-  return {{"$ref", fmt::format("#/components/schemas/{}", schema)}};
-}
-
 Json Content(std::string_view type, Json schema) {
   return {{std::string(type), {{"schema", std::move(schema)}}}};
 }
 
 Json Parameter(std::string_view name, std::string_view in, Json schema) {
-  return {{"name", name}, {"in", in}, {"required", in == "path"}, {"schema", std::move(schema)}};
+  Json parameter = {{"name", name}, {"in", in}, {"required", in == "path"}};
+  if (schema["type"] == "array") parameter.update({{"style", "form"}, {"explode", false}});
+  parameter["schema"] = std::move(schema);
+  return parameter;
 }
 
 Json ParametersOf(const Route& route) {
@@ -279,7 +272,7 @@ Json ParametersOf(const Route& route) {
     parameters.push_back(Parameter(name, "path", {{"type", name == "id" ? "integer" : "string"}}));
   }
   for (const std::string_view name : SplitWords(route.query)) {
-    parameters.push_back(QueryParameter(route.path, name));
+    parameters.push_back(Parameter(name, "query", SchemaOf(route.path, name)));
   }
   if (route.method == "POST") {
     parameters.push_back(Parameter("Idempotency-Key", "header",
@@ -291,7 +284,7 @@ Json ParametersOf(const Route& route) {
 Json AnswerOf(const Route& route) {
   Json answer = {{"description", route.summary}};
   if (!route.answer.empty()) {
-    answer["content"] = Content("application/json", Reference(route.answer));
+    answer["content"] = Content("application/json", TypeOf(route.answer));
   } else if (route.path == "/events") {
     answer["content"] = Content("text/event-stream", {{"type", "string"}});
   } else if (route.statuses == "200") {
@@ -309,7 +302,7 @@ Json OperationOf(const Route& route) {
     responses[std::string(status)] = AnswerOf(route);
   }
   responses["default"] = {{"description", "A problem"},
-                          {"content", Content("application/problem+json", Reference("Problem"))}};
+                          {"content", Content("application/problem+json", TypeOf("Problem"))}};
   Json operation = {{"summary", route.summary},
                     {"x-right", kRights[static_cast<std::size_t>(route.right)]},
                     {"parameters", ParametersOf(route)},
@@ -317,7 +310,7 @@ Json OperationOf(const Route& route) {
   if (!route.action.empty()) operation["x-action"] = route.action;
   if (!route.body.empty()) {
     operation["requestBody"] = {{"required", true},
-                                {"content", Content("application/json", Reference(route.body))}};
+                                {"content", Content("application/json", TypeOf(route.body))}};
   }
   return operation;
 }
@@ -327,10 +320,7 @@ Json OperationOf(const Route& route) {
 Json OpenApi(std::string_view version, std::string_view root) {
   Json paths = Json::object();
   for (const Route& route : Routes()) {
-    std::string method(route.method);
-    std::transform(method.begin(), method.end(), method.begin(),
-                   [](char c) { return static_cast<char>(c + ('a' - 'A')); });
-    paths[std::string(route.path)][method] = OperationOf(route);
+    paths[std::string(route.path)][Lower(route.method)] = OperationOf(route);
   }
   return {
       {"openapi", "3.0.3"},

@@ -1,7 +1,5 @@
 #include "admin/api/operations.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -126,20 +124,16 @@ void Operation::NoteEnd(Code code, Time now) {
       ++skipped_;
       break;
     default:
-      NoteRefusal(code, now);
+      ++failed_;
+      if (!problem_) problem_ = RefusalOf(code, order_.to);
+      // Every further job would be refused, too.
+      if (code != Code::kQueueFull) End(State::kFailed, now);
   }
 }
 
 void Operation::GiveUp(Time now) {
   problem_ = NoDisk();
   End(State::kFailed, now);
-}
-
-// Ends the operation if every further job would be refused, too.
-void Operation::NoteRefusal(Code code, Time now) {
-  ++failed_;
-  if (!problem_) problem_ = RefusalOf(code, order_.to);
-  if (code != Code::kQueueFull) End(State::kFailed, now);
 }
 
 // kNotFound: the action does not apply to a job in this state.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,7 +67,6 @@ class Operation final : public SliceWork {
   void NoteEnd(Code code, Time now);
   bool EndIfAll(Time now);
   Code PutCopy(Time now);
-  void NoteRefusal(Code code, Time now);
   // The disk does not give a body.
   void GiveUp(Time now);
   void End(State state, Time now);
