@@ -61,7 +61,7 @@ Task FindConnection(const Services& services, std::uint64_t id,
   int fd = 0;
   for (int looked = 1;; ++looked) {
     const ConnectionList::Entry entry = services.connections.Next(fd);
-    if (entry.peer == nullptr) co_return Problem{"not-found", "there is no such connection"};
+    if (entry.peer == nullptr) co_return NoSuch("connection");
     if (entry.peer->id == id) co_return act(services, entry);
     fd = entry.peer->fd + 1;
     if (looked % kConnectionSlice == 0) co_await NextSlice();

@@ -123,7 +123,7 @@ class Feed final : public HttpFeed {
     const std::size_t print = tube == nullptr ? 0 : FingerprintOf(engine, *tube);
     if (std::exchange(prints_[place], print) == print) return false;
     const Json object = tube == nullptr ? Json{{"ref", RefOf(name)}, {"gone", true}}
-                                        : TubeObject(engine, *tube, now);
+                                        : TubeObject(engine, name, tube, now);
     Send("tube", Dump(object));
     return true;
   }

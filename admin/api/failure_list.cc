@@ -1,11 +1,9 @@
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "admin/api/failure_groups.h"
 #include "admin/api/job_body.h"
 #include "admin/api/job_walk.h"
-#include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
@@ -96,9 +94,7 @@ Reply ListFailures(Call& call) {
   query.preview = fields.IntegerOr("preview", 0, 1, 0) == 1 && call.caller.grant.bodies;
   query.page = Page::Of(fields, call.request, 3);
   if (!fields.Finish()) return fields.problem();
-  if (query.filter.ReadsBody() && !call.caller.grant.bodies) {
-    return Problem{"bodies-forbidden", "the right +bodies is needed to search in bodies"};
-  }
+  if (auto problem = CheckBodies(call, query.filter)) return std::move(*problem);
   return ListFailed(call.services, std::move(query));
 }
 

@@ -79,7 +79,7 @@ Task GroupPage(const Services& services, std::uint64_t tube_id, Sort sort, bool 
 
 Reply ListGroups(Call& call) {
   const Tube* const tube = TubeOf(call);
-  if (tube == nullptr) return NoTube();
+  if (tube == nullptr) return NoSuch("tube");
   Fields fields = Fields::OfQuery(call.request.query);
   const std::string word =
       fields.Word("sort", {"name", "ready", "reserved", "delayed", "handed_out", "oldest"});

@@ -6,10 +6,10 @@
 
 #include "admin/api/fields.h"
 #include "admin/api/history_file.h"
-#include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/routes.h"
 #include "admin/api/side_thread.h"
+#include "admin/metrics/job_metrics.h"
 #include "admin/metrics/metrics.h"
 #include "broker/base/split.h"
 #include "broker/engine/slab.h"
@@ -86,6 +86,48 @@ std::vector<std::size_t> SeriesOf(Fields& fields, bool of_tube) {
     if (std::find(series.begin(), series.end(), place) == series.end()) series.push_back(place);
   }
   return series;
+}
+
+// The mean or the maximum of some steps; null where no step has a value.
+Json Combine(const Ring& ring, std::int64_t from, std::int64_t end, std::size_t series) {
+  double sum = 0;
+  double most = 0;
+  int known = 0;
+  for (std::int64_t step = from; step < end; ++step) {
+    const float value = ring.At(step, series);
+    if (std::isnan(value)) continue;
+    sum += static_cast<double>(value);
+    most = std::max(most, static_cast<double>(value));
+    ++known;
+  }
+  if (known == 0) return {};
+  return ring.IsPeak(series) ? most : sum / known;
+}
+
+std::string ChartOf(const Ring& ring, const History::Query& query, Time now) {
+  const std::int64_t newest = now / ring.step() - 1;
+  const auto steps = static_cast<std::int64_t>(ring.steps());
+  const auto points = static_cast<std::int64_t>(query.points);
+  const std::int64_t oldest = std::max(ring.first(), newest - steps + 1);
+  const std::int64_t each = std::max<std::int64_t>(1, (newest - oldest + points) / points);
+  Json times = Json::array();
+  Json series = Json::object();
+  for (const std::size_t which : query.series) series[std::string(kSeries[which])] = Json::array();
+  if (ring.last() >= ring.first()) {
+    // Groups stand at multiples of their size, so that points do not move from call to call. One
+    // that is not over has no mean yet.
+    for (std::int64_t at = oldest / each * each; at + each - 1 <= newest; at += each) {
+      times.push_back(at * (ring.step() / kSecond));
+      for (const std::size_t which : query.series) {
+        series[std::string(kSeries[which])].push_back(Combine(ring, at, at + each, which));
+      }
+    }
+  }
+  return Dump({{"range", query.month ? "30d" : "1h"},
+               {"step_seconds", each * (ring.step() / kSecond)},
+               {"tube", query.tube ? Json(TextOf(*query.tube)) : Json()},
+               {"times", std::move(times)},
+               {"series", std::move(series)}});
 }
 
 }  // namespace
@@ -255,10 +297,7 @@ void History::SampleTubes(Time now) {
                       AsFloat(tube->buried())};
     const double seconds = each->last.at == 0 ? 0 : Seconds(now - each->last.at);
     FillRates(*tube, each->last.counts, seconds, sample);
-    const Job* const oldest = tube->OldestReady();
-    sample[10] = oldest == nullptr
-                     ? 0
-                     : static_cast<float>(Seconds(std::max<Time>(now - oldest->created, 0)));
+    sample[10] = static_cast<float>(gearstalk::OldestReadyAge(*tube, now).value_or(0));
     each->last = {*tube, now};
     each->hour.Add(now, sample);
     each->month.Add(now, sample);
@@ -267,7 +306,7 @@ void History::SampleTubes(Time now) {
 
 std::optional<double> History::OldestReadyAge(Time now) const {
   if (oldest_ready_ == 0 || engine_.Stats().ready == 0) return std::nullopt;
-  return Seconds(std::max<Time>(now - oldest_ready_, 0));
+  return Age(now, oldest_ready_);
 }
 
 Json History::LagP99() const {
@@ -284,52 +323,6 @@ const History::TubeHistory* History::Find(std::string_view tube) const {
                                   [&](const auto& each) { return each->name == tube; });
   return found == tubes_.end() ? nullptr : found->get();
 }
-
-namespace {
-
-// The mean or the maximum of some steps; null where no step has a value.
-Json Combine(const Ring& ring, std::int64_t from, std::int64_t end, std::size_t series) {
-  double sum = 0;
-  double most = 0;
-  int known = 0;
-  for (std::int64_t step = from; step < end; ++step) {
-    const float value = ring.At(step, series);
-    if (std::isnan(value)) continue;
-    sum += static_cast<double>(value);
-    most = std::max(most, static_cast<double>(value));
-    ++known;
-  }
-  if (known == 0) return {};
-  return ring.IsPeak(series) ? most : sum / known;
-}
-
-std::string ChartOf(const Ring& ring, const History::Query& query, Time now) {
-  const std::int64_t newest = now / ring.step() - 1;
-  const auto steps = static_cast<std::int64_t>(ring.steps());
-  const auto points = static_cast<std::int64_t>(query.points);
-  const std::int64_t oldest = std::max(ring.first(), newest - steps + 1);
-  const std::int64_t each = std::max<std::int64_t>(1, (newest - oldest + points) / points);
-  Json times = Json::array();
-  Json series = Json::object();
-  for (const std::size_t which : query.series) series[std::string(kSeries[which])] = Json::array();
-  if (ring.last() >= ring.first()) {
-    // Groups stand at multiples of their size, so that points do not move from call to call. One
-    // that is not over has no mean yet.
-    for (std::int64_t at = oldest / each * each; at + each - 1 <= newest; at += each) {
-      times.push_back(at * (ring.step() / kSecond));
-      for (const std::size_t which : query.series) {
-        series[std::string(kSeries[which])].push_back(Combine(ring, at, at + each, which));
-      }
-    }
-  }
-  return Dump({{"range", query.month ? "30d" : "1h"},
-               {"step_seconds", each * (ring.step() / kSecond)},
-               {"tube", query.tube ? Json(TextOf(*query.tube)) : Json()},
-               {"times", std::move(times)},
-               {"series", std::move(series)}});
-}
-
-}  // namespace
 
 // The loop only copies a ring, 700 KB at most; the side thread does the rest.
 std::function<std::string()> History::Read(Query query, Time now) const {
@@ -354,7 +347,7 @@ Reply GetHistory(Call& call) {
   }
   if (query.tube) {
     const bool seen = call.caller.grant.Sees(*query.tube);
-    if (!seen || call.engine().FindTube(*query.tube) == nullptr) return NoTube();
+    if (!seen || call.engine().FindTube(*query.tube) == nullptr) return NoSuch("tube");
   }
   return OnSideThread(call.services.side, call.services.history.Read(std::move(query), call.now));
 }

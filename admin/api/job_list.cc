@@ -220,9 +220,7 @@ Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
                 "groups of the tube take turns: only group_order age has an order of jobs");
   }
   if (!fields.Finish()) return fields.problem();
-  if (query.filter.ReadsBody() && !call.caller.grant.bodies) {
-    return Problem{"bodies-forbidden", "the right +bodies is needed to search in bodies"};
-  }
+  if (auto problem = CheckBodies(call, query.filter)) return std::move(*problem);
   if (next) return ListNext(call.services, std::move(query), *state);
   JobWalk::Place place = JobWalk::Begin(call.engine(), query.filter);
   if (cursor) {
@@ -237,7 +235,7 @@ Reply ListJobs(Call& call) { return ListJobsIn(call, std::nullopt); }
 
 Reply ListJobsOfTube(Call& call) {
   const Tube* const tube = TubeOf(call);
-  if (tube == nullptr) return NoTube();
+  if (tube == nullptr) return NoSuch("tube");
   return ListJobsIn(call, tube->name());
 }
 

@@ -25,19 +25,20 @@ Problem Reserved(std::string_view how) {
 }
 
 Reply Refused(Code code, std::string_view tube) {
-  return code == Code::kNotFound ? NoJob() : RefusalOf(code, tube);
+  return code == Code::kNotFound ? NoSuch("job") : RefusalOf(code, tube);
 }
 
 // The job after an act, or why that was refused.
-Reply AfterAct(const Call& call, JobId id, const Outcome& outcome, std::string_view tube) {
-  return outcome.ok() ? JobReply(call.services, id, outcome.lsn) : Refused(outcome.code, tube);
+Reply AfterAct(const Call& call, const Outcome& outcome, std::string_view tube) {
+  return outcome.ok() ? JobReply(call.services, call.act.job, outcome.lsn)
+                      : Refused(outcome.code, tube);
 }
 
 }  // namespace
 
 Reply GetJob(Call& call) {
   const Job* const job = JobOf(call);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   return JobReply(call.services, job->id(), 0);
 }
 
@@ -46,7 +47,7 @@ Reply DeleteJob(Call& call) {
   const bool force = fields.Truth("force").value_or(false);
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   if (job->state() == JobState::kReserved && !force) {
     return Reserved(": ask with force=true to take it away");
   }
@@ -59,12 +60,11 @@ Reply KickJob(Call& call) {
   Fields fields = Fields::OfObject(call.body);
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   if (job->state() != JobState::kBuried && job->state() != JobState::kDelayed) {
     return WrongState(*job, "buried or delayed");
   }
-  const JobId id = job->id();
-  return AfterAct(call, id, call.engine().KickJob(call.now, id), call.act.tube);
+  return AfterAct(call, call.engine().KickJob(call.now, job->id()), call.act.tube);
 }
 
 Reply BuryJob(Call& call) {
@@ -73,15 +73,14 @@ Reply BuryJob(Call& call) {
   const bool force = fields.Truth("force").value_or(false);
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   if (job->state() == JobState::kBuried) return WrongState(*job, "ready, delayed or reserved");
   if (job->state() == JobState::kReserved && !force) {
     return Reserved(": ask with \"force\":true to take it away");
   }
-  const JobId id = job->id();
   std::optional<std::uint32_t> priority;
   if (given) priority = static_cast<std::uint32_t>(*given);
-  return AfterAct(call, id, call.engine().Bury(id, priority, force), call.act.tube);
+  return AfterAct(call, call.engine().Bury(job->id(), priority, force), call.act.tube);
 }
 
 Reply ReleaseJob(Call& call) {
@@ -89,11 +88,10 @@ Reply ReleaseJob(Call& call) {
   const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   if (job->state() != JobState::kReserved) return WrongState(*job, "reserved");
-  const JobId id = job->id();
-  return AfterAct(call, id, call.engine().TakeBack(call.now, id, static_cast<std::uint32_t>(delay)),
-                  call.act.tube);
+  const auto delay_s = static_cast<std::uint32_t>(delay);
+  return AfterAct(call, call.engine().TakeBack(call.now, job->id(), delay_s), call.act.tube);
 }
 
 Reply MoveJob(Call& call) {
@@ -101,11 +99,10 @@ Reply MoveJob(Call& call) {
   const auto to = fields.Needed("to", fields.Bytes("to"));
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   if (auto problem = CheckTubeName(call, *to, "to")) return std::move(*problem);
   if (job->state() == JobState::kReserved) return Reserved(": release or bury it first");
-  const JobId id = job->id();
-  return AfterAct(call, id, call.engine().Move(call.now, id, *to), *to);
+  return AfterAct(call, call.engine().Move(call.now, job->id(), *to), *to);
 }
 
 Reply CopyJob(Call& call) {
@@ -116,7 +113,7 @@ Reply CopyJob(Call& call) {
   const auto ttr = fields.Integer("ttr_seconds", 0, kMost32);
   if (!fields.Finish()) return fields.problem();
   const Job* const job = JobOf(call);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   const std::string tube = to.value_or(job->tube().name());
   if (auto problem = CheckTubeName(call, tube, "to")) return std::move(*problem);
   const std::string path = LocationOf(call, "/jobs/");

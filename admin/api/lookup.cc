@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "admin/api/guard.h"
 #include "admin/api/json.h"
@@ -27,7 +26,9 @@ const Tube* TubeOf(Call& call) {
   return call.engine().FindTube(*name);
 }
 
-Problem NoTube() { return {"not-found", "there is no such tube"}; }
+Problem NoSuch(std::string_view what) {
+  return {"not-found", fmt::format("there is no such {}", what)};
+}
 
 std::uint64_t NumberOf(std::string_view argument) {
   std::uint64_t number = 0;
@@ -39,11 +40,9 @@ const Job* JobOf(Call& call) {
   return job != nullptr && call.caller.grant.Sees(job->tube().name()) ? job : nullptr;
 }
 
-Problem NoJob() { return {"not-found", "there is no such job"}; }
-
 Reply JobReply(const Services& services, JobId id, Lsn lsn) {
   const Job* const job = services.engine.Find(id);
-  if (job == nullptr) return NoJob();
+  if (job == nullptr) return NoSuch("job");
   return Reply::Of(JobObject(services.engine, *job, services.Now(), false)).Durable(lsn);
 }
 
@@ -65,8 +64,13 @@ std::optional<Problem> CheckTubeName(const Call& call, std::string_view name,
   if (TakesAnswers(name)) {
     return Problem{"bad-request", "tubes of this name take answers, not jobs", std::string(field)};
   }
-  if (!call.caller.grant.Sees(name)) return NoTube();
+  if (!call.caller.grant.Sees(name)) return NoSuch("tube");
   return std::nullopt;
+}
+
+std::optional<Problem> CheckBodies(const Call& call, const Filter& filter) {
+  if (!filter.ReadsBody() || call.caller.grant.bodies) return std::nullopt;
+  return Problem{"bodies-forbidden", "the right +bodies is needed to search in bodies"};
 }
 
 }  // namespace gearstalk::api

@@ -4,15 +4,15 @@
 #include <string>
 
 #include "admin/api/call.h"
+#include "admin/api/filter.h"
 
 namespace gearstalk::api {
 
 // The tube named by the first argument of the path, if it exists and the caller may see it.
 const Tube* TubeOf(Call& call);
-Problem NoTube();
 // The job named by it, likewise.
 const Job* JobOf(Call& call);
-Problem NoJob();
+Problem NoSuch(std::string_view what);
 
 // The number in an argument; 0, which is no id: not a number.
 std::uint64_t NumberOf(std::string_view argument);
@@ -28,5 +28,7 @@ JobPtr CopyOf(const Job& job);
 // A problem of `field` if no tube can have this name, or if the caller may not see such a tube.
 std::optional<Problem> CheckTubeName(const Call& call, std::string_view name,
                                      std::string_view field);
+// A problem if the filter reads bodies, and the caller may not.
+std::optional<Problem> CheckBodies(const Call& call, const Filter& filter);
 
 }  // namespace gearstalk::api

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "admin/api/history.h"
-#include "admin/api/json.h"
 #include "admin/metrics/job_metrics.h"
 #include "admin/metrics/metrics.h"
 #include "broker/engine/groups.h"
@@ -30,11 +29,6 @@ Json MaxQueueObject(const Engine& engine, std::string_view name, const MaxQueue&
           {"normal", limits[1]},
           {"low", limits[2]},
           {"source", SourceOf(engine, name, limits)}};
-}
-
-Json OldestReadyAge(const Tube& tube, Time now) {
-  const Job* const oldest = tube.OldestReady();
-  return oldest == nullptr ? Json() : Json(Age(now, oldest->created));
 }
 
 // Both sessions are consumers and know their peers.
@@ -209,10 +203,6 @@ Json CountersOf(const Counted& counted) {
 
 }  // namespace
 
-Json TubeObject(const Engine& engine, const Tube& tube, Time now) {
-  return TubeObject(engine, tube.name(), &tube, now);
-}
-
 Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, Time now) {
   const bool there = tube != nullptr, paused = there && tube->paused();
   const Groups::Counts groups =
@@ -220,6 +210,7 @@ Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, T
   const auto count = [tube](auto number) {
     return tube == nullptr ? 0 : std::invoke(number, *tube);
   };
+  const auto oldest = there ? OldestReadyAge(*tube, now) : std::nullopt;
   const MaxQueue& limits = there ? tube->settings.max_queue : engine.ConfiguredMaxQueue(name);
   return {{"name", TextOf(name)},
           {"ref", RefOf(name)},
@@ -228,7 +219,7 @@ Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, T
            ObjectOf(StateCounts{count(&Tube::ready), count(&Tube::reserved), count(&Tube::delayed),
                                 count(&Tube::buried), count(&Tube::urgent)})},
           {"counters", there ? CountersOf(*tube) : CountersOf(EngineStats())},
-          {"oldest_ready_age_seconds", there ? OldestReadyAge(*tube, now) : Json()},
+          {"oldest_ready_age_seconds", oldest ? Json(*oldest) : Json()},
           {"workers", count(&Tube::workers)},
           {"using", count(&Tube::using_count)},
           {"watching", count(&Tube::watching)},

@@ -12,7 +12,6 @@
 // Jobs, tubes and connections as JSON. Every number is taken from where /metrics takes it.
 namespace gearstalk::api {
 
-Json TubeObject(const Engine& engine, const Tube& tube, Time now);
 // nullptr: the tube has gone with the act that is answered.
 Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, Time now);
 // `preview`: the first bytes of the body as text.

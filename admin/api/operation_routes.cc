@@ -14,8 +14,6 @@ namespace {
 constexpr std::size_t kMaxFilter = 16 * 1024;  // bytes of JSON
 constexpr Time kWaitsForCount = 2 * kSecond;
 
-Problem NoOperation() { return {"not-found", "there is no such operation"}; }
-
 Operation* OperationOf(const Call& call) {
   Operation* const found = call.services.operations.Find(NumberOf(call.arguments[0]));
   return found != nullptr && found->SeenBy(call.caller) ? found : nullptr;
@@ -30,7 +28,7 @@ Task AwaitCount(const Services& services, std::uint64_t id, std::string location
   const Time until = services.Now() + kWaitsForCount;
   for (;; co_await NextSlice()) {
     const Operation* const operation = services.operations.Find(id);
-    if (operation == nullptr) co_return NoOperation();
+    if (operation == nullptr) co_return NoSuch("operation");
     if (operation->state() == Operation::State::kCounting && services.Now() < until) continue;
     co_return OperationReply(*operation, 201).With("Location", location);
   }
@@ -104,9 +102,7 @@ Reply BeginOperation(Call& call) {
   }
   if (filter.NamesTubes() && everywhere) members.Fail("all_tubes", "cannot be given beside tubes");
   if (!members.Finish()) return members.problem();
-  if (filter.ReadsBody() && !call.caller.grant.bodies) {
-    return Problem{"bodies-forbidden", "the right +bodies is needed to search in bodies"};
-  }
+  if (auto problem = CheckBodies(call, filter)) return std::move(*problem);
   if (to) {
     if (auto problem = CheckTubeName(call, *to, "to")) return std::move(*problem);
   }
@@ -121,13 +117,13 @@ Reply BeginOperation(Call& call) {
 
 Reply GetOperation(Call& call) {
   const Operation* const operation = OperationOf(call);
-  if (operation == nullptr) return NoOperation();
+  if (operation == nullptr) return NoSuch("operation");
   return OperationReply(*operation);
 }
 
 Reply StopOperation(Call& call) {
   Operation* const operation = OperationOf(call);
-  if (operation == nullptr) return NoOperation();
+  if (operation == nullptr) return NoSuch("operation");
   if (operation->ended()) {
     return Problem{.code = "operation-state",
                    .detail = "it has ended",
@@ -142,7 +138,7 @@ Reply ConfirmOperation(Call& call) {
   const auto count = fields.Needed("count", fields.Integer("count", 0, UINT64_MAX));
   if (!fields.Finish()) return fields.problem();
   Operation* const operation = OperationOf(call);
-  if (operation == nullptr) return NoOperation();
+  if (operation == nullptr) return NoSuch("operation");
   if (operation->state() == Operation::State::kExpired) {
     return Problem{"expired", "it was not confirmed within five minutes: begin a new one"};
   }

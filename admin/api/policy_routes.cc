@@ -33,7 +33,7 @@ std::optional<std::string> TubeNamed(const Call& call) {
 
 Reply Change(Call& call, const std::optional<std::string>& value) {
   const std::optional<std::string> name = TubeNamed(call);
-  if (!name) return NoTube();
+  if (!name) return NoSuch("tube");
   if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
   const std::string key = NameOfRef(call.arguments[1]).value_or("");
   if (FindPolicyKey(key) == nullptr) return NoPolicy(key);
@@ -50,7 +50,7 @@ Reply Change(Call& call, const std::optional<std::string>& value) {
 
 Reply GetPolicy(Call& call) {
   const std::optional<std::string> name = TubeNamed(call);
-  if (!name) return NoTube();
+  if (!name) return NoSuch("tube");
   Json items = Json::array();
   for (const PolicyRules::Line& line : call.engine().policies().Explain(*name)) {
     items.push_back(ItemOf(line));

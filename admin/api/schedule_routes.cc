@@ -54,8 +54,6 @@ Task SchedulePage(const Schedules& schedules, Grant grant, Page page) {
   co_return page.Finish();
 }
 
-Problem NoSchedule() { return {"not-found", "there is no such schedule"}; }
-
 Reply Ran(const Services& services, const RunningSchedule& schedule, const Outcome& outcome,
           const std::string& path) {
   if (outcome.code == Code::kInUse) {
@@ -75,10 +73,10 @@ Task RunWhenCompared(const Services& services, std::string name, std::string pat
   while (services.Now() - asked <= kBodyPatience) {
     co_await NextSlice();
     const RunningSchedule* const schedule = schedules.Find(name);
-    if (schedule == nullptr) co_return NoSchedule();
+    if (schedule == nullptr) co_return NoSuch("schedule");
     if (Waits(schedule->compared)) continue;
     const Outcome outcome = schedules.Run(services.Now(), name);
-    if (outcome.code == Code::kNotFound) co_return NoSchedule();
+    if (outcome.code == Code::kNotFound) co_return NoSuch("schedule");
     if (!Waits(schedule->compared)) co_return Ran(services, *schedule, outcome, path);
   }
   co_return NoDisk();
@@ -97,7 +95,7 @@ Reply RunSchedule(Call& call) {
   Fields fields = Fields::OfObject(call.body);
   if (!fields.Finish()) return fields.problem();
   const RunningSchedule* const schedule = ScheduleOf(call);
-  if (schedule == nullptr) return NoSchedule();
+  if (schedule == nullptr) return NoSuch("schedule");
   const Outcome outcome = call.engine().schedules().Run(call.now, schedule->entry.name);
   const std::string path = LocationOf(call, "/jobs/");
   if (Waits(schedule->compared)) return RunWhenCompared(call.services, schedule->entry.name, path);
@@ -109,7 +107,7 @@ Reply EnableSchedule(Call& call) {
   const auto enabled = fields.Needed("enabled", fields.Truth("enabled"));
   if (!fields.Finish()) return fields.problem();
   const RunningSchedule* const schedule = ScheduleOf(call);
-  if (schedule == nullptr) return NoSchedule();
+  if (schedule == nullptr) return NoSuch("schedule");
   const Outcome outcome =
       call.engine().schedules().Switch(call.now, schedule->entry.name, *enabled);
   if (!outcome.ok()) return RefusalOf(outcome.code, schedule->entry.name);

@@ -1,5 +1,6 @@
 #include "admin/api/fields.h"
 #include "admin/api/json.h"
+#include "admin/api/lookup.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"
 
@@ -90,7 +91,7 @@ Reply ForgetTransfer(Call& call) {
   const std::string name = NameOfRef(call.arguments[0]).value_or("");
   call.act.filter = Dump({{"transfer", TextOf(name)}});
   const Transfers& transfers = call.engine().transfers();
-  if (transfers.Find(name) == nullptr) return Problem{"not-found", "there is no such transfer"};
+  if (transfers.Find(name) == nullptr) return NoSuch("transfer");
   if (held.empty() && transfers.HeldOf(name) > 0) {
     return Problem{"in-use", "it holds jobs: say held=commit or held=drop"};
   }

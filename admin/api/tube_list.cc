@@ -167,7 +167,7 @@ class TubeList {
       const std::uint64_t id = places_[rendered_].id;
       const Tube* const tube = TubeOfId(engine(), id);
       if (tube == nullptr) continue;
-      page_.Add(TubeObject(engine(), *tube, services_.Now()));
+      page_.Add(TubeObject(engine(), tube->name(), tube, services_.Now()));
     }
     return rendered_ < places_.size();
   }

@@ -12,14 +12,14 @@
 namespace gearstalk::api {
 namespace {
 
-constexpr std::uint64_t kMaxJobs = UINT32_MAX;  // of maxqueue
 constexpr std::uint64_t kMaxPutBody = 1 << 20;  // bytes of a job that is put here
 constexpr std::uint64_t kMaxKick = 1'000'000;
 constexpr std::uint32_t kUsualPriority = 65536;
 constexpr std::uint32_t kUsualTtr = 60;  // seconds
 
 // The tube after an act, or why it was refused. The tube may have gone with the act.
-Reply TubeReply(const Call& call, std::string_view name, const Outcome& outcome, int status = 200) {
+Reply TubeReply(const Call& call, const Outcome& outcome, int status = 200) {
+  const std::string& name = call.act.tube;
   if (!outcome.ok()) return RefusalOf(outcome.code, name);
   const Tube* const tube = call.engine().FindTube(name);
   return Reply::Of(TubeObject(call.engine(), name, tube, call.now), status).Durable(outcome.lsn);
@@ -62,22 +62,20 @@ Reply CreateTube(Call& call) {
   const bool made = known != nullptr && known->settings.created_function;
   const Outcome outcome = call.engine().CreateFunction(*name);
   if (!outcome.ok()) return RefusalOf(outcome.code, *name);
-  return TubeReply(call, *name, outcome, made ? 200 : 201)
+  return TubeReply(call, outcome, made ? 200 : 201)
       .With("Location", LocationOf(call, "/tubes/" + RefOf(*name)));
 }
 
 Reply GetTube(Call& call) {
   const Tube* const tube = TubeOf(call);
-  if (tube == nullptr) return NoTube();
-  return Reply::Of(TubeObject(call.engine(), *tube, call.now));
+  if (tube == nullptr) return NoSuch("tube");
+  return Reply::Of(TubeObject(call.engine(), tube->name(), tube, call.now));
 }
 
 Reply DropTube(Call& call) {
-  const Tube* const tube = TubeOf(call);
-  if (tube == nullptr) return NoTube();
-  const std::string name = tube->name();
-  const Outcome outcome = call.engine().DropFunction(name);
-  if (!outcome.ok()) return RefusalOf(outcome.code, name);
+  if (TubeOf(call) == nullptr) return NoSuch("tube");
+  const Outcome outcome = call.engine().DropFunction(call.act.tube);
+  if (!outcome.ok()) return RefusalOf(outcome.code, call.act.tube);
   return Reply::Empty().Durable(outcome.lsn);
 }
 
@@ -85,48 +83,40 @@ Reply PauseTube(Call& call) {
   Fields fields = Fields::OfObject(call.body);
   const auto seconds = fields.Needed("seconds", fields.Integer("seconds", 1, kMost32));
   if (!fields.Finish()) return fields.problem();
-  const Tube* const tube = TubeOf(call);
-  if (tube == nullptr) return NoTube();
-  const std::string name = tube->name();
-  return TubeReply(call, name,
-                   call.engine().Pause(call.now, name, static_cast<std::uint32_t>(*seconds)));
+  if (TubeOf(call) == nullptr) return NoSuch("tube");
+  return TubeReply(
+      call, call.engine().Pause(call.now, call.act.tube, static_cast<std::uint32_t>(*seconds)));
 }
 
 Reply ResumeTube(Call& call) {
   Fields fields = Fields::OfObject(call.body);
   if (!fields.Finish()) return fields.problem();
-  const Tube* const tube = TubeOf(call);
-  if (tube == nullptr) return NoTube();
-  const std::string name = tube->name();
-  return TubeReply(call, name, call.engine().Pause(call.now, name, 0));
+  if (TubeOf(call) == nullptr) return NoSuch("tube");
+  return TubeReply(call, call.engine().Pause(call.now, call.act.tube, 0));
 }
 
 Reply SetMaxQueue(Call& call) {
   Fields fields = Fields::OfObject(call.body);
   MaxQueue limits{};
-  const auto all = fields.Integer("all", 0, kMaxJobs);
+  const auto all = fields.Integer("all", 0, kMost32);
   if (all) {
     limits.fill(static_cast<std::int64_t>(*all));
   } else {
     constexpr std::string_view kBandNames[] = {"high", "normal", "low"};
     for (std::size_t band = 0; band < limits.size(); ++band) {
       const auto limit = fields.Needed(
-          kBandNames[band], fields.Integer(kBandNames[band], 0, kMaxJobs), "is needed, or all");
+          kBandNames[band], fields.Integer(kBandNames[band], 0, kMost32), "is needed, or all");
       limits[band] = static_cast<std::int64_t>(limit.value_or(0));
     }
   }
   if (!fields.Finish()) return fields.problem();
-  const std::optional<std::string> name = NameOfRef(call.arguments[0]);
-  if (!name) return NoTube();
-  if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
-  return TubeReply(call, *name, call.engine().SetMaxQueue(*name, limits));
+  if (auto problem = CheckTubeName(call, call.act.tube, "tube")) return std::move(*problem);
+  return TubeReply(call, call.engine().SetMaxQueue(call.act.tube, limits));
 }
 
 Reply ResetMaxQueue(Call& call) {
-  const Tube* const tube = TubeOf(call);
-  if (tube == nullptr) return NoTube();
-  const std::string name = tube->name();
-  return TubeReply(call, name, call.engine().ResetMaxQueue(name));
+  if (TubeOf(call) == nullptr) return NoSuch("tube");
+  return TubeReply(call, call.engine().ResetMaxQueue(call.act.tube));
 }
 
 Reply KickTube(Call& call) {
@@ -134,11 +124,10 @@ Reply KickTube(Call& call) {
   const auto count = fields.Needed("count", fields.Integer("count", 1, kMaxKick));
   const std::string state = fields.Word("state", {"buried", "delayed"});
   if (!fields.Finish()) return fields.problem();
-  const Tube* const tube = TubeOf(call);
-  if (tube == nullptr) return NoTube();
+  if (TubeOf(call) == nullptr) return NoSuch("tube");
   std::optional<KickFrom> from;
   if (!state.empty()) from = KickFrom{.delayed = state == "delayed"};
-  return KickSome(call.services, tube->name(), *count, from);
+  return KickSome(call.services, call.act.tube, *count, from);
 }
 
 Reply PutJob(Call& call) {
@@ -150,23 +139,22 @@ Reply PutJob(Call& call) {
   const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
   const auto ttr = fields.IntegerOr("ttr_seconds", 0, kMost32, kUsualTtr);
   if (!fields.Finish()) return fields.problem();
-  const std::optional<std::string> name = NameOfRef(call.arguments[0]);
-  if (!name) return NoTube();
-  if (auto problem = CheckTubeName(call, *name, "tube")) return std::move(*problem);
-  if (body->size() > MaxPutBody(call, *name)) {
+  const std::string& tube = call.act.tube;
+  if (auto problem = CheckTubeName(call, tube, "tube")) return std::move(*problem);
+  if (body->size() > MaxPutBody(call, tube)) {
     return Problem{"too-large", "a body put here has at most 1 MiB, and max_job_size", "body"};
   }
   JobPtr job = Job::TryNew(static_cast<std::uint32_t>(body->size()), unique);
-  if (job == nullptr) return RefusalOf(call.engine().RefuseBody(), *name);
+  if (job == nullptr) return RefusalOf(call.engine().RefuseBody(), tube);
   std::copy(body->begin(), body->end(), job->space().begin());
   job->priority = static_cast<std::uint32_t>(priority);
   job->delay_s = static_cast<std::uint32_t>(delay);
   job->ttr_s = std::max(static_cast<std::uint32_t>(ttr), 1U);  // as for beanstalk's clients
   return PutInto(
-      call.services, *name, std::move(job),
-      [&services = call.services, name = *name,
+      call.services, tube, std::move(job),
+      [&services = call.services, tube,
        path = LocationOf(call, "/jobs/")](const Added& added) -> Reply {
-        if (!added.ok()) return RefusalOf(added.code, name);
+        if (!added.ok()) return RefusalOf(added.code, tube);
         if (services.engine.Find(added.id) == nullptr) {
           Reply taken = Problem{
               "in-use",
