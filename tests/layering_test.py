@@ -21,7 +21,7 @@ LAYERS: dict[str, list[str]] = {
     "broker/etcd": ["broker/base", "broker/replica"],
     "broker/postgres": ["broker/base", "broker/replica"],
     "broker/engine": ["broker/base", "broker/policy", "broker/journal/journal.h",
-                      "broker/journal/record.h",
+                      "broker/journal/record.h", "broker/journal/owned_record.h",
                       "broker/transfer/mark.h"],
     "broker/link": ["broker/base"],
     "broker/server": ["broker/base", "broker/link"],
@@ -77,8 +77,8 @@ CLOCK_READERS = ["broker/base/clock.cc", "broker/journal/wal/file_system.cc", "a
 # Header -> the most files of the product that may read it, by way of others, too. A change of one of ours compiles
 # these anew; one of a library's costs seconds in each.
 READERS = {
-    "broker/engine/engine.h": 94, "broker/engine/job.h": 112, "broker/journal/record.h": 167,
-    "CLI/CLI.hpp": 2, "nlohmann/json.hpp": 64, "yaml-cpp/yaml.h": 3,
+    "broker/engine/engine.h": 67, "broker/engine/job.h": 105, "broker/journal/record.h": 161,
+    "CLI/CLI.hpp": 2, "nlohmann/json.hpp": 60, "yaml-cpp/yaml.h": 3,
 }
 
 MAX_FILE = 700       # lines of the product

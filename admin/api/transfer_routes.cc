@@ -51,7 +51,7 @@ Task Forget(const Services& services, std::string name, bool commit) {
   for (std::size_t looked = 1;; ++looked) {
     const Transfers::Held* const held = transfers.NextHeld(last);
     if (held == nullptr) break;
-    last = held->record.values().id;
+    last = held->record.View().id;
     if (held->transfer == name) {
       const auto end = [&](ComparisonPtr& compared) {
         return commit ? transfers.Commit(services.Now(), name, last, &compared)

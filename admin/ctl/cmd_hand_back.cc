@@ -103,14 +103,14 @@ class HandBack {
   Status PauseTubes() {
     transfer::Selection selection = options_.selection;
     selection.settings_only = true;
-    std::vector<transfer::OwnedRecord> tubes;
+    std::vector<OwnedRecord> tubes;
     GS_TRY(broker_->Ask(Type::kExport, selection, [&](const transfer::Frame& frame) {
       Record tube;
       GS_TRY(broker_->Read(frame, tube));
       tubes.emplace_back(tube);
       return Status();
     }));
-    for (const transfer::OwnedRecord& tube : tubes) {
+    for (const OwnedRecord& tube : tubes) {
       const Time left = tube.View().settings.pause_until - SystemClock().Now();
       if (left <= 0) continue;
       const auto seconds = static_cast<std::uint64_t>((left + kSecond - 1) / kSecond);
@@ -124,7 +124,7 @@ class HandBack {
       Record job;
       GS_TRY(broker_->Read(frame, job));
       if (job.transfer.held == Record::Held::kNot) return List(job);
-      jobs.push_back(std::make_unique<Moving>(Moving{.job = transfer::OwnedRecord(job)}));
+      jobs.push_back(std::make_unique<Moving>(Moving{.job = OwnedRecord(job)}));
       return Status();
     });
   }

@@ -248,7 +248,7 @@ class Import {
   }
 
   Status SendTubes() {
-    for (const transfer::OwnedRecord& each : survey_.tubes) {
+    for (const OwnedRecord& each : survey_.tubes) {
       Record tube = each.View();
       if (!options_.selection.Has(tube.tube)) continue;
       Rename(tube);

@@ -9,13 +9,13 @@
 
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/status.h"
-#include "broker/transfer/owned_record.h"
+#include "broker/journal/owned_record.h"
 
 namespace gearstalk::ctl {
 
 // A job that hand-back holds.
 struct Moving {
-  transfer::OwnedRecord job;
+  OwnedRecord job;
   std::string left{};     // not empty: why it stays here
   std::string altered{};  // not empty: how the one that is there now differs
 };

@@ -123,7 +123,7 @@ class GearmanTakeOver final : public OldServer {
   }
 
   Status SettleAll() {
-    const std::vector<transfer::OwnedRecord> held = GS_TRY(ReadHeldJobs(*broker_));
+    const std::vector<OwnedRecord> held = GS_TRY(ReadHeldJobs(*broker_));
     if (held.empty()) return {};
     const FormerRun former(before_.state);
     const bool same_server = former.pid == scope_->pid;

@@ -58,9 +58,9 @@ Settlement Leftovers::Decide(const Record& job, const OldJob& there) const {
 
 // Jobs that this call deletes go to `gone`; `again`: others stay held for now.
 Status Leftovers::DeleteAll(const Held& jobs, Held& gone, bool& again) {
-  for (const transfer::OwnedRecord* job : jobs)
+  for (const OwnedRecord* job : jobs)
     scope_.old.Add(fmt::format("delete {}", job->View().transfer.source_id));
-  for (const transfer::OwnedRecord* job : jobs) {
+  for (const OwnedRecord* job : jobs) {
     const std::string line = GS_TRY(scope_.old.Line());
     if (line == "DELETED") gone.push_back(job);
     again = again || line != "DELETED";
@@ -72,8 +72,8 @@ Status Leftovers::Commit(const Held& gone, const Held& uncertain) {
   transfer::Mark change;
   std::vector<std::uint64_t> ids;
   ids.reserve(gone.size() + uncertain.size());
-  for (const transfer::OwnedRecord* job : gone) ids.push_back(job->View().id);
-  for (const transfer::OwnedRecord* job : uncertain) {
+  for (const OwnedRecord* job : gone) ids.push_back(job->View().id);
+  for (const OwnedRecord* job : uncertain) {
     ids.push_back(job->View().id);
     AddOutcome(change, std::to_string(job->View().transfer.source_id), job->View().tube,
                job->View().id, transfer::OutcomeKind::kUncertain,
@@ -82,8 +82,8 @@ Status Leftovers::Commit(const Held& gone, const Held& uncertain) {
   if (ids.empty()) return {};
   scope_.broker.AddMoved(std::move(ids), change);
   GS_TRY(scope_.broker.Sync());
-  for (const transfer::OwnedRecord* job : gone) scope_.report.Moved(job->View());
-  for (const transfer::OwnedRecord* job : uncertain) scope_.report.Moved(job->View());
+  for (const OwnedRecord* job : gone) scope_.report.Moved(job->View());
+  for (const OwnedRecord* job : uncertain) scope_.report.Moved(job->View());
   return {};
 }
 
@@ -93,7 +93,7 @@ Status Leftovers::SettleWindow(Jobs jobs, bool& again) {
   std::vector<std::uint64_t> drop, confirm;
   Held erase, gone, uncertain;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const transfer::OwnedRecord& held = jobs[i];
+    const OwnedRecord& held = jobs[i];
     const Record& job = held.View();
     const Settlement settlement = Decide(job, there[i]);
     if (settlement == Settlement::kDelete && job.state == Record::State::kBuried) {
@@ -142,7 +142,7 @@ Status Leftovers::DeleteBuried(const std::string& tube, HeldById& jobs, bool& ag
 
 Status Leftovers::Settle() {
   for (int tries = 0; tries < kTries; ++tries) {
-    const std::vector<transfer::OwnedRecord> held = GS_TRY(ReadHeldJobs(scope_.broker));
+    const std::vector<OwnedRecord> held = GS_TRY(ReadHeldJobs(scope_.broker));
     bool again = false;
     buried_.clear();
     for (std::size_t from = 0; from < held.size();) {

@@ -22,9 +22,9 @@ class Leftovers {
   Status Settle();
 
  private:
-  using Jobs = std::span<const transfer::OwnedRecord>;
-  using Held = std::vector<const transfer::OwnedRecord*>;
-  using HeldById = std::map<std::uint64_t, const transfer::OwnedRecord*>;  // there
+  using Jobs = std::span<const OwnedRecord>;
+  using Held = std::vector<const OwnedRecord*>;
+  using HeldById = std::map<std::uint64_t, const OwnedRecord*>;  // there
 
   Status SettleWindow(Jobs jobs, bool& again);
   Result<std::vector<OldJob>> LookUp(Jobs jobs);

@@ -12,8 +12,8 @@ namespace gearstalk::ctl {
 
 using transfer::Type;
 
-Result<std::vector<transfer::OwnedRecord>> ReadHeldJobs(TransferClient& broker) {
-  std::vector<transfer::OwnedRecord> held;
+Result<std::vector<OwnedRecord>> ReadHeldJobs(TransferClient& broker) {
+  std::vector<OwnedRecord> held;
   GS_TRY(broker.Ask(Type::kListHeld, transfer::End{}, [&](const transfer::Frame& frame) {
     Record job;
     GS_TRY(broker.Read(frame, job));

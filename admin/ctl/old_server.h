@@ -8,7 +8,7 @@
 
 #include "admin/ctl/report.h"
 #include "admin/ctl/transfer_client.h"
-#include "broker/transfer/owned_record.h"
+#include "broker/journal/owned_record.h"
 
 namespace gearstalk::ctl {
 
@@ -25,7 +25,7 @@ struct TakeOverOptions {
 };
 
 // The held jobs of the transfer that is open: those of an interrupted run.
-Result<std::vector<transfer::OwnedRecord>> ReadHeldJobs(TransferClient& broker);
+Result<std::vector<OwnedRecord>> ReadHeldJobs(TransferClient& broker);
 
 // A server that runs and whose jobs are taken over. One object is one set of connections; after an
 // error the next one settles what this one left.

@@ -9,7 +9,7 @@
 
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/status.h"
-#include "broker/transfer/owned_record.h"
+#include "broker/journal/owned_record.h"
 
 namespace gearstalk::ctl {
 
@@ -47,7 +47,7 @@ struct Survey {
   std::uint64_t burials = 0;
   bool damaged = false;
   std::vector<Note> notes{};
-  std::vector<transfer::OwnedRecord> tubes{};  // settings
+  std::vector<OwnedRecord> tubes{};  // settings
 };
 
 // Where an import reads from. It is read twice, in the same order.

@@ -118,7 +118,7 @@ Slices ForgetTransfer(TransferSession& session, Forgetting forgetting) {
     if (steps % kSliceItems == 0) co_await NextSlice();
     const Transfers::Held* const held = transfers.NextHeld(last);
     if (held == nullptr) break;
-    last = held->record.values().id;
+    last = held->record.View().id;
     if (held->transfer != forgetting.name) continue;
     const auto end = [&](ComparisonPtr& compared) {
       return forgetting.held == Held::kCommit
@@ -154,7 +154,7 @@ Slices SendHeld(TransferSession& session) {
     if (steps % kSliceItems == 0) co_await NextSlice();
     const Transfers::Held* const held = session.transfers().NextHeld(last);
     if (held == nullptr) break;
-    last = held->record.values().id;
+    last = held->record.View().id;
     if (held->transfer != session.transfer()) continue;
     ++end.jobs;
     SendJob(session, held->record.View(), nullptr);

@@ -69,8 +69,8 @@ class Asking {
   MaxQueue ConfiguredMaxQueue(std::string_view tube) const {
     return store_.ConfiguredMaxQueue(tube);
   }
-  // Whether `status` lists it: it has unfinished jobs, a worker, a waiting consumer, or was
-  // created.
+  // Whether `status` lists it: it has a job in any state, a waiting consumer, a worker that can do
+  // it or once could, or was created.
   bool Listed(const Tube& tube) const;
   // The functions without jobs and workers that gearmand would list, too.
   const IdleFunctions& idle_functions() const { return store_.idle_functions; }

@@ -15,10 +15,10 @@ namespace gearstalk {
 class Dispatch;
 class JobStore;
 
-// The only place that decides what becomes of a job that ends badly. Part of the engine.
+// The only place that does what becomes of a job that ends badly. Part of the engine.
 //
-// Judge (verdict.h) says what, Carry does it. The record of it is appended before anybody else may
-// get the job.
+// Judge (verdict.h) decides, End does it; a job with a damaged body is decided here. The record of
+// it is appended before anybody else may get the job.
 class BadEnds {
  public:
   struct Ended {
@@ -34,8 +34,6 @@ class BadEnds {
   Ended End(Time now, Job& job, const Ending& ending);
   // What a holder says of its job, or an operator of a job that is held; the tube is served.
   Outcome EndHeld(Time now, const Consumer& holder, JobId id, const Ending& ending);
-  // Ends what was decided for a job in no state, and tells those who wait for it.
-  Lsn Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind, const ReportData& text);
   // The body of the job is damaged. `taken`: its consumer waits for the body, and does not get it.
   // A job that somebody holds stays with him.
   void BuryDamaged(Time now, JobId id, bool taken);
@@ -44,7 +42,7 @@ class BadEnds {
   // A waiting job is past its expiry. False: the journal takes no record of it, and the job is
   // delayed until the next try.
   bool Expire(Time now, Job& job);
-  // Those that are, at most `steps`, which are used up then.
+  // Those that are, at most `steps`, from which it takes theirs.
   void ExpireDue(Time now, int& steps);
 
  private:
@@ -53,6 +51,8 @@ class BadEnds {
   void NoteDamage(Job& job);
   void PutOff(Job& job, Time until);
   Lsn RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how);
+  // Deletes, buries or moves a job in no state, as was decided, and tells those who wait for it.
+  Lsn Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind, const ReportData& text);
   Lsn MoveDead(Time now, Job& job, Finish::Kind kind, const ReportData& text, bool ready);
   void LogFailure(const Job& job, const Verdict& verdict) const;
 

@@ -33,12 +33,12 @@ class Consuming {
   bool Leave(Time now, Consumer& consumer);
   // The broker ends: from now on consumers give back what they hold without losing a try.
   void Stop() { stopping_ = true; }
-  // Put and Submit begin with it. A session calls it for a job that it refuses itself.
+  // Put and Submit begin with it; a session calls it before a body that it may still refuse.
   void CountAsProducer(Consumer& consumer) {
     store_.totals.producers += !std::exchange(consumer.producer_, true);
   }
   // kTooManyTubes if the tube would exceed the limit of tubes. Watch does likewise, and says
-  // kOutOfMemory if there are too many watches.
+  // kOutOfMemory to a consumer of many tubes when tables are full (JobStore::TablesFull).
   Code Use(Consumer& consumer, std::string_view tube);
   // Idempotent. `able` counts the consumer as one of the tube's workers at once (Gearman's CAN_DO);
   // otherwise it counts from its first reservation on. `run_limit` is CAN_DO_TIMEOUT, 0 = none.

@@ -25,9 +25,10 @@ class BadEnds;
 // again or leaves, or after 100 ms, when nobody counts on it any more: then all sleepers of the
 // tube are woken and those who reserve are served.
 //
-// What wakes whom: whatever makes a job ready, or lets a tube give again, ends with Serve: the one
-// who has waited longest first (WaitingLine), until jobs or waiters run out. A consumer that begins
-// to wait has looked for a job before (BestFor, ReadyTubes).
+// What wakes whom: a verb ends with Serve of each tube where a job got ready, then with ServeFreed
+// for places and groups that it freed; what it leaves, the Tick at the end of the round serves. The
+// one who has waited longest is first (WaitingLine), until jobs or waiters run out. A consumer that
+// begins to wait has looked for a job before (BestFor, ReadyTubes).
 //
 // What a hand-out begins: the job's TTR, and the consumer's CAN_DO_TIMEOUT if that is sooner, as a
 // deadline of the consumer.
@@ -43,8 +44,9 @@ class Dispatch {
   WaitingLine& line() { return line_; }
   const WaitingLine& line() const { return line_; }
 
-  // The most urgent job of the tubes that the consumer watches; nullptr: it has to wait. Jobs that
-  // are past their expiry go first.
+  // The most urgent job of the tubes that the consumer watches. Ends jobs that are past their
+  // expiry before it looks further. nullptr: there is none, or so many had expired that the next
+  // Tick goes on.
   Job* BestFor(Time now, Consumer& consumer);
   void BeginWait(Time now, Consumer& consumer, Consumer::Wait wait, Time until);
   void EndWait(Consumer& consumer);
@@ -66,14 +68,11 @@ class Dispatch {
   // or waiters run out, or after a slice, which makes the tube due again. A job for which somebody
   // was woken is left for him. `fresh` is the job that just got ready, if there is one.
   void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
-  // Tubes that give again all at once: the most urgent job of them all leaves first. Those that the
-  // slice does not reach are due at once.
-  void ServeTogether(Time now, std::vector<Tube*> tubes);
   // First come, first served: those who waited get what a verb just made possible.
   void ServeFreed(Time now) {
     if (store_.pace.has_freed()) ServeAllFreed(now);
   }
-  // Pauses that are over, whose waiters are served first.
+  // Ends the pauses that are over, and serves those tubes.
   void EndPauses(Time now) {
     if (store_.pauses.next() <= now) EndDuePauses(now);
   }
@@ -83,7 +82,7 @@ class Dispatch {
   void DropPromise(Time now, Consumer& consumer);
   // Ends promises that are over, a bounded number of steps a call; the time of the next.
   Time BreakPromises(Time now);
-  // Its wait is over, or a reservation of it: at most `steps` of those, which are used up then.
+  // Its wait is over, or a reservation of it: at most `steps` of those, from which it takes theirs.
   void EndDue(Time now, Consumer& consumer, int& steps);
   // One of its reservations has no more than a second left.
   static bool DeadlineSoon(Time now, const Consumer& consumer) {
@@ -100,8 +99,11 @@ class Dispatch {
   std::uint32_t TtrFor(const Job& job, const Consumer& consumer) const;
   Time BeginLimits(Time now, Job& job, Consumer& consumer);
   void Arm(Consumer& consumer);
-  // At most so many jobs or wakeups; false: it gave none.
+  // At most so many jobs or wakeups; false: it gave none, and ended no expired one.
   bool ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t most);
+  // Tubes that give again all at once: the most urgent job of them all leaves first. Those that the
+  // slice does not reach are due at once.
+  void ServeTogether(Time now, std::vector<Tube*> tubes);
   void ServeAllFreed(Time now);
   void EndDuePauses(Time now);
   void ServeSoon(Time now, const WatchList& watched);

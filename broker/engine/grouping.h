@@ -80,7 +80,7 @@ class Grouping {
   // Looks at up to so many jobs. Returns when to call it again; kNever: there is nothing to do, or
   // it waits for a body.
   Time Read(Time now, std::size_t jobs);
-  // The tube may have another front, other groups may give, and time may let go others.
+  // The tube's front may be another; other groups may give now, or will later by themselves.
   void NoteGroups(Tube& tube);
   // Groups without jobs whose bucket is full are forgotten, at most `steps`.
   void ForgetIdle(Time now, int& steps);

@@ -32,8 +32,10 @@ class Operating {
   Kicked Kick(Time now, const Consumer& consumer, std::uint64_t bound,
               std::optional<KickFrom>& from);
   Kicked Kick(Time now, std::string_view tube, std::uint64_t bound, std::optional<KickFrom>& from);
+  // Kicks a buried or a delayed job; kNotFound for all others. One whose body is damaged stays
+  // buried, as the last, until its body was read again: no record, lsn 0.
   Outcome KickJob(Time now, JobId id);
-  // The body of a damaged job that was kicked has been read, and is whole.
+  // LiveRecords::OnBody: the body that KickJob or Kick asked for is whole.
   void KickWhole(Time now, JobId id);
   // Puts a job that nobody holds into another tube. Id, counters, state and due time stay; a buried
   // one becomes the last of the buried ones there. kNotFound also for a reserved job.
@@ -47,9 +49,10 @@ class Operating {
   // --- Tubes
   Outcome Pause(Time now, std::string_view tube, std::uint32_t seconds);
   Outcome CreateFunction(std::string_view tube);
-  Outcome DropFunction(std::string_view tube);  // kInUse while it has workers or unfinished jobs
-  // Makes the tube, which stays as long as its limit differs from that of EngineLimits. Only such a
-  // limit outlives a restart.
+  // kInUse while it has workers, waiting consumers, or a job in any state.
+  Outcome DropFunction(std::string_view tube);
+  // Makes the tube, which stays as long as its limit differs from the configured one: that of
+  // EngineLimits, else the policy's max_jobs. Only such a limit outlives a restart.
   Outcome SetMaxQueue(std::string_view tube, const MaxQueue& limits);
   // The limit that the configuration gives; kNotFound: there is no such tube.
   Outcome ResetMaxQueue(std::string_view tube);

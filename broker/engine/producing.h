@@ -23,12 +23,13 @@ class Producing {
   Producing(JobStore& store, Dispatch& dispatch, BadEnds& bad_ends, Consuming& consuming)
       : store_(store), dispatch_(dispatch), bad_ends_(bad_ends), consuming_(consuming) {}
 
+  // There is no memory for a body that arrives: counts it, and returns the code for the client.
   Code RefuseBody() { return store_.CountRefused(Code::kOutOfMemory); }
   // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
   // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
   //
-  // Whoever gives `compared` looks at Waits afterwards: the job is still his then. Without it a job
-  // whose body is in the journal alone is equal if the hash is.
+  // If `compared` is given and Waits says so afterwards, nothing has happened yet: the job is still
+  // the caller's. Without it a job whose body is in the journal alone is equal if its hash is.
   Added Put(Time now, Consumer& producer, JobPtr&& job, ComparisonPtr* compared = nullptr);
   // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
   Added Submit(Time now, Consumer& producer, JobPtr&& job, const Submission& submission,

@@ -36,7 +36,8 @@ namespace gearstalk {
 // records. Dispatch, BadEnds and the four faces stand on it; it knows none of them.
 //
 // The tables are open to those who stand on it. A job changes its state, tube or key through the
-// functions alone, in a replay as in a verb.
+// functions alone, in a replay as in a verb; but a replay gives a dead job its origin itself
+// (LiveRecords::ApplyFate).
 class JobStore {
  public:
   // How many jobs, watches, waits or tubes one call handles, for the verbs that work in slices.
@@ -103,12 +104,12 @@ class JobStore {
   Lsn VisibleFrom(const Job& job) const {
     return job.durable ? records.PutLsn(job.id_) : ids.lsn();
   }
-  // The journal has failed for good: removes the jobs that are not durable, whose producers were
-  // not answered, unless a client waits for their end.
+  // The journal has failed for good: removes the jobs whose puts were not on disk, and whose
+  // producers were not answered, unless a client waits for their end.
   void DropUndurable();
 
   // --- Tubes -------------------------------------------------------------------------------------
-  // Whatever the limits.
+  // Finds or makes it, whatever the limits.
   Tube& TubeNamed(std::string_view name);
   // nullptr: the limit of tubes is reached.
   Tube* TubeForUse(std::string_view name) {
@@ -125,7 +126,7 @@ class JobStore {
   TubeSettings OwnSettings(const Tube& tube) const;
   // Its next delayed job or the end of its pause may be another.
   void ArmTube(Tube& tube);
-  // Whether it has as many unfinished jobs as the class of this priority may find.
+  // Whether it has as many unfinished jobs as its limit allows for this priority.
   bool Full(const Tube& tube, std::uint32_t priority) const;
 
   // --- Limits and counters -----------------------------------------------------------------------
@@ -169,7 +170,7 @@ class JobStore {
   const bool persistent;  // the journal keeps records
   bool draining = false;
   Time started = 0;     // first Tick
-  Time ticked = 0;      // last
+  Time ticked = 0;      // the latest that Tick or a put was told, for what is called without one
   Time wall_ahead = 0;  // of the wall clock, before the time that verbs are given
   std::size_t memory_beside = 0;
   bool memory_short = false;

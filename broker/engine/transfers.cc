@@ -249,8 +249,10 @@ std::map<JobId, Transfers::Held>::iterator Transfers::FindHeld(std::string_view 
 }
 
 void Transfers::Keep(JobId id, const Record& record, std::string_view name) {
-  Held held{OwnedRecord(record), std::string(name), 0};
-  held.memory = sizeof(Held) + held.record.memory();
+  Record kept = record;
+  kept.transfer.mark = {};  // that of a put with its mark
+  Held held{OwnedRecord(kept), std::string(name), 0};
+  held.memory = sizeof(Held) + held.record.text_size();
   Lose(held_.find(id));
   CountJobMemory(static_cast<std::ptrdiff_t>(held.memory));
   ++held_of_[held.transfer];
@@ -270,7 +272,7 @@ Transfers::Change Transfers::Confirm(std::string_view name, JobId id) {
   const auto held = FindHeld(name, id);
   if (held == held_.end()) return {Code::kNotFound};
   if (!store_.journal.Accepts(Record::Kind::kChange)) return {Code::kJournal};
-  held->second.record.values().transfer.held = Record::Held::kSecondPhase;
+  held->second.record.SetPhase(Record::Held::kSecondPhase);
   const Record record = ChangeOf(held->second.record.View());
   return {Code::kOk, id, store_.persistent ? store_.journal.Append(record) : 0};
 }

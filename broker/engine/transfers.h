@@ -15,6 +15,7 @@
 #include "broker/base/status.h"
 #include "broker/engine/bodies.h"
 #include "broker/engine/job.h"
+#include "broker/journal/owned_record.h"
 #include "broker/journal/record.h"
 #include "broker/transfer/mark.h"
 
@@ -24,24 +25,6 @@ class Dispatch;
 class JobStore;
 class LiveRecords;
 class Tube;
-
-// A record that owns its text.
-class OwnedRecord {
- public:
-  explicit OwnedRecord(const Record& record);
-  // The views lie in this object.
-  Record View() const;
-  Record& values() { return record_; }
-  const Record& values() const { return record_; }
-  // Bytes that it occupies.
-  std::size_t memory() const;
-  void SetBody(std::string_view body);
-
- private:
-  Record record_;  // its views are not used
-  std::string tube_, unique_, reducer_, body_, cause_, origin_, put_key_, schedule_, transfer_;
-  std::string group_, group_source_, home_, home_source_;
-};
 
 // Jobs that move in or out: whole puts, the marks of transfers, and held jobs. It stands above the
 // engine.

@@ -10,50 +10,6 @@ namespace gearstalk {
 
 using transfer::Mark;
 
-OwnedRecord::OwnedRecord(const Record& record)
-    : record_(record),
-      tube_(record.tube),
-      unique_(record.unique),
-      reducer_(record.reducer),
-      body_(record.body),
-      cause_(record.failure.cause_text),
-      origin_(record.failure.origin),
-      put_key_(record.put_key),
-      schedule_(record.schedule.name),
-      transfer_(record.transfer.name),
-      group_(record.group.name),
-      group_source_(record.group.source),
-      home_(record.home.name),
-      home_source_(record.home.source) {}
-
-std::size_t OwnedRecord::memory() const {
-  return tube_.size() + unique_.size() + reducer_.size() + body_.size() + cause_.size() +
-         origin_.size() + put_key_.size() + schedule_.size() + transfer_.size() + group_.size() +
-         group_source_.size() + home_.size() + home_source_.size();
-}
-
-void OwnedRecord::SetBody(std::string_view body) {
-  body_ = body;
-  record_.body_left_out = 0;
-}
-
-Record OwnedRecord::View() const {
-  Record record = record_;
-  record.tube = tube_;
-  record.unique = unique_;
-  record.reducer = reducer_;
-  record.body = body_;
-  record.failure.cause_text = cause_;
-  record.failure.origin = origin_;
-  record.put_key = put_key_;
-  record.schedule.name = schedule_;
-  record.transfer.name = transfer_;
-  record.transfer.mark = {};
-  record.group = {group_, group_source_};
-  record.home = {home_, home_source_};
-  return record;
-}
-
 // --- Replay and compaction
 
 void Transfers::ApplyMark(const Record::Transfer& of) {
@@ -117,7 +73,7 @@ bool Transfers::ApplyChange(const Record& record) {
     return true;
   }
   if (held != held_.end()) {
-    held->second.record.values().transfer.held = phase;
+    held->second.record.SetPhase(phase);
   } else if (Job* const job = store_.jobs.Find(record.id)) {
     TakeOut(*job, record.transfer.name, phase);
   }
@@ -137,14 +93,14 @@ void Transfers::TakeOut(Job& job, std::string_view name, Record::Held phase) {
 std::vector<JobId> Transfers::MissingBodies() const {
   std::vector<JobId> missing;
   for (const auto& [id, held] : held_) {
-    if (held.record.values().body_left_out > 0) missing.push_back(id);
+    if (held.record.View().body_left_out > 0) missing.push_back(id);
   }
   return missing;
 }
 
 void Transfers::OnBody(JobId id, std::string_view body) {
   const auto held = held_.find(id);
-  if (held == held_.end() || held->second.record.values().body_left_out == 0) return;
+  if (held == held_.end() || held->second.record.View().body_left_out == 0) return;
   held->second.record.SetBody(body);
   held->second.memory += body.size();
   CountJobMemory(static_cast<std::ptrdiff_t>(body.size()));

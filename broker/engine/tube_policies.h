@@ -31,8 +31,9 @@ class TubePolicies {
   explicit TubePolicies(JobStore& store) : store_(store) {}
 
   // The entries of the configuration. The tubes follow in slices, the first at once, the others
-  // with each Tick; a tube that is made meanwhile has its new policy from the start. No walk over
-  // jobs: what a policy says of an event holds from the next event on.
+  // with each Tick; a tube that is made meanwhile has its new policy from the start. What a
+  // policy says of an event holds from the next event on; there is no walk over jobs, but where
+  // `group` changes (Grouping::Follow, in slices).
   void SetRules(Time now, PolicyRules rules);
   // Does a slice. Returns when to call again: kNever if all tubes have followed.
   Time Tick(Time now) { return follows_ ? Follow(now) : kNever; }

@@ -91,7 +91,7 @@ TEST_F(ToolTest, AnyJobsLeaveASoundEngineAndTheSameAfterARestart) {
     }
     const auto* const held = transfers().NextHeld(0);
     if (held != nullptr && any.Happens(4)) {
-      transfers().Commit(Now(), "t", held->record.values().id);
+      transfers().Commit(Now(), "t", held->record.View().id);
     }
     const Job* const first = engine.NextJob(0);
     const JobId id = first == nullptr ? 0 : first->id();

@@ -169,8 +169,8 @@ std::map<JobId, std::string> World::PlacesOf(const Engine& engine) {
   }
   const Transfers& transfers = engine.transfers();
   for (JobId last = 0; const Transfers::Held* const held = transfers.NextHeld(last);) {
-    last = held->record.values().id;
-    const bool sent = held->record.values().transfer.held == Record::Held::kSecondPhase;
+    last = held->record.View().id;
+    const bool sent = held->record.View().transfer.held == Record::Held::kSecondPhase;
     places[last] = "held by " + held->transfer + (sent ? ", in phase 2" : ", in phase 1");
   }
   return places;

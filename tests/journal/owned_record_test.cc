@@ -1,4 +1,4 @@
-#include "broker/transfer/owned_record.h"
+#include "broker/journal/owned_record.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace gearstalk::transfer {
+namespace gearstalk {
 namespace {
 
 OwnedRecord Made() {
@@ -47,4 +47,4 @@ TEST(OwnedRecord, KeepsItsTextWhereverItGoes) {
 }
 
 }  // namespace
-}  // namespace gearstalk::transfer
+}  // namespace gearstalk

@@ -1,8 +1,8 @@
-#include "broker/transfer/owned_record.h"
+#include "broker/journal/owned_record.h"
 
 #include <algorithm>
 
-namespace gearstalk::transfer {
+namespace gearstalk {
 namespace {
 
 // Calls `visit` for each text but those of the policy.
@@ -20,10 +20,9 @@ void ForEachText(Record& record, auto visit) {
 
 OwnedRecord::OwnedRecord(const Record& record)
     : record_(record), policy_(record.policy.begin(), record.policy.end()) {
-  std::size_t size = 0;
-  ForEachText(record_, [&](std::string_view text) { size += text.size(); });
-  for (const std::string_view text : policy_) size += text.size();
-  text_ = std::make_unique_for_overwrite<char[]>(size);
+  ForEachText(record_, [&](std::string_view text) { size_ += text.size(); });
+  for (const std::string_view text : policy_) size_ += text.size();
+  text_ = std::make_unique_for_overwrite<char[]>(size_);
   char* end = text_.get();
   const auto keep = [&](std::string_view& text) {
     char* const begin = end;
@@ -35,4 +34,11 @@ OwnedRecord::OwnedRecord(const Record& record)
   record_.policy = policy_;
 }
 
-}  // namespace gearstalk::transfer
+void OwnedRecord::SetBody(std::string_view body) {
+  Record whole = record_;
+  whole.body = body;
+  whole.body_left_out = 0;
+  *this = OwnedRecord(whole);
+}
+
+}  // namespace gearstalk

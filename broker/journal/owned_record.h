@@ -7,7 +7,7 @@
 
 #include "broker/journal/record.h"
 
-namespace gearstalk::transfer {
+namespace gearstalk {
 
 // A record that owns its text, in one allocation.
 class OwnedRecord {
@@ -20,11 +20,17 @@ class OwnedRecord {
 
   // Its views hold as long as this object, also when it is moved.
   const Record& View() const { return record_; }
+  // Bytes of its text.
+  std::size_t text_size() const { return size_; }
+  void SetPhase(Record::Held phase) { record_.transfer.held = phase; }
+  // Of a record whose body was left out.
+  void SetBody(std::string_view body);
 
  private:
   Record record_;
+  std::size_t size_ = 0;
   std::unique_ptr<char[]> text_;
   std::vector<std::string_view> policy_;
 };
 
-}  // namespace gearstalk::transfer
+}  // namespace gearstalk
