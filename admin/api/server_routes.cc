@@ -1,4 +1,3 @@
-
 #include "admin/api/audit.h"
 #include "admin/api/fields.h"
 #include "admin/api/objects.h"
