@@ -14,6 +14,7 @@
 #include "admin/api/operations.h"
 #include "admin/api/routes.h"
 #include "admin/metrics/job_metrics.h"
+#include "broker/engine/groups.h"
 
 namespace gearstalk::api {
 namespace {
@@ -41,6 +42,14 @@ std::size_t FingerprintOf(const Engine& engine, const Tube& tube) {
   add(tube.paused());
   add(tube.pauses);
   add(tube.settings.created_function);
+  add(tube.policy_state().retrying);
+  add(static_cast<std::uint64_t>(tube.held_back));
+  if (tube.groups() != nullptr) {
+    const Groups::Counts groups = tube.groups()->counts();
+    add(groups.groups);
+    add(groups.held_back);
+    add(groups.without);
+  }
   for (const std::int64_t limit : tube.settings.max_queue) add(static_cast<std::uint64_t>(limit));
   return print;
 }

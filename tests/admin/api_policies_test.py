@@ -138,6 +138,27 @@ class Policies(WithPolicies):
             self.assertEqual(self.api.get(f"/tubes/{tube}")["held_back"], why)
             self.assertEqual(self.client.yaml(f"stats-tube {tube}")["held-back"], why)
 
+    def test_an_event_tells_that_a_tube_is_held_back_no_more(self) -> None:
+        self.api.put_job("rare")
+        self.api.put_job("rare")
+        self.client.say("watch rare")
+        self.assertTrue(self.client.say("reserve-with-timeout 0").startswith("RESERVED"))
+        connection = self.api.connection()
+        connection.request("GET", "/api/v1/events?topics=tube&tubes=rare")
+        answer = connection.getresponse()
+
+        def told(held_back: str | None) -> None:
+            while True:
+                line = answer.readline().decode()
+                self.assertTrue(line)
+                if line.startswith("data: ") and json.loads(line.removeprefix("data: ")).get("held_back") == held_back:
+                    return
+
+        told("rate")
+        self.api.put("/tubes/rare/policy/rate", {"value": "0"})
+        told(None)
+        connection.close()
+
 
 class Schedules(WithPolicies):
     def test_listed(self) -> None:
