@@ -140,7 +140,7 @@ struct ReplicaStats {
     kOver,
   };
 
-  std::string store;  // what keeps the journal: "etcd"
+  std::string store;  // what keeps the journal, by its name
   Role role = Role::kStarting;
   bool suspended = false;  // active, past its deadline
   bool isolated = false;   // suspended for long

@@ -15,8 +15,8 @@ namespace gearstalk {
 inline constexpr std::uint32_t kReplicaFormat = 1;
 
 inline constexpr std::size_t kPartHeaderSize = 64;
-// The largest part that is written, header included. etcd, the narrowest store, takes 1.5 MiB less
-// a few kilobytes.
+// The largest part that is written, header included. The narrowest store takes 1.5 MiB less a few
+// kilobytes.
 inline constexpr std::size_t kMaxPart = 256 * 1024;
 
 // One part of a batch, as it lies in one key: a header, then a piece of the batch's payload. The

@@ -48,12 +48,12 @@ struct LogView {
 
 // What messages call a kind of store and its parts.
 struct StoreWords {
-  std::string name;       // "etcd"
+  std::string name;       // its own
   std::string within;     // a journal is "below" ...
   std::string shard;      // ... a "prefix"
-  std::string option;     // that names the shard: "etcd.prefix"
+  std::string option;     // of the configuration, that names the shard
   std::string erase;      // what removes a shard: "delete all keys below the prefix"
-  std::string command;    // that does so: "etcdctl del --prefix"
+  std::string command;    // of a shell that does so
   std::string backup;     // what the store is restored from: "snapshot"
   std::string make_room;  // what gives it space: "compact its history, ..."
 };
