@@ -51,9 +51,7 @@ EngineOptions EngineOptionsOf(const Config& config) {
 WalOptions WalOptionsOf(const Config& config) {
   WalOptions options;
   options.directory = config.data_dir;
-  options.sync = config.sync == Config::Sync::kAlways     ? SyncMode::kAlways
-                 : config.sync == Config::Sync::kInterval ? SyncMode::kInterval
-                                                          : SyncMode::kOff;
+  options.sync = config.sync;
   options.interval = config.sync_interval;
   options.indexes = true;
   return options;
@@ -135,9 +133,7 @@ std::string ServerNameOf(const Config& config) {
 std::string SyncNameOf(const Config& config) {
   if (config.Replicated()) return "always";  // the store syncs every change
   if (config.data_dir.empty()) return "memory";
-  if (config.sync == Config::Sync::kAlways) return "always";
-  if (config.sync == Config::Sync::kSystem) return "never";
-  return fmt::format("{}ms", config.sync_interval / kMillisecond);
+  return config.SyncText();
 }
 
 gearman::Options GearmanOptionsOf(const Config& config) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "broker/base/clock.h"
+#include "broker/base/lsn.h"
 #include "broker/policy/policy_rules.h"
 #include "broker/policy/schedule.h"
 
@@ -15,7 +16,6 @@ namespace gearstalk {
 // Sources, the first that has a word wins: flags, environment (GEARSTALKD_...), configuration
 // file, default.
 struct Config {
-  enum class Sync : std::uint8_t { kAlways, kInterval, kSystem };
   enum class LogFormat : std::uint8_t { kText, kJson };
   enum class ClientCertificates : std::uint8_t { kOff, kOptional, kRequired };
   enum class ImportBinlog : std::uint8_t { kRefuse, kYes, kNo };
@@ -140,6 +140,8 @@ struct Config {
   std::vector<Schedule> schedules;
 
   // Whether several brokers share the journal, and the option that says so.
+  // The option's word.
+  std::string SyncText() const;
   bool Replicated() const { return !etcd.endpoints.empty() || !postgres.conninfo.empty(); }
   const char* ReplicatedBy() const {
     return etcd.endpoints.empty() ? "postgres.conninfo" : "etcd.endpoints";

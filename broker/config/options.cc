@@ -30,7 +30,7 @@ constexpr std::uint64_t kLongest = 10 * 365 * 86400ULL;
 
 Status SetSync(Config& config, std::string_view text) {
   if (text == "always" || text == "never") {
-    config.sync = text == "always" ? Config::Sync::kAlways : Config::Sync::kSystem;
+    config.sync = text == "always" ? Sync::kAlways : Sync::kNever;
     return {};
   }
   std::uint64_t ms = 0;
@@ -38,16 +38,12 @@ Status SetSync(Config& config, std::string_view text) {
       ms > 3'600'000) {
     return Expected("always, never, or an interval from 1ms to 3600000ms");
   }
-  config.sync = Config::Sync::kInterval;
+  config.sync = Sync::kInterval;
   config.sync_interval = static_cast<Time>(ms) * kMillisecond;
   return {};
 }
 
-std::vector<std::string> GetSync(const Config& config) {
-  if (config.sync == Config::Sync::kAlways) return {"always"};
-  if (config.sync == Config::Sync::kSystem) return {"never"};
-  return {fmt::format("{}ms", config.sync_interval / kMillisecond)};
-}
+std::vector<std::string> GetSync(const Config& config) { return {config.SyncText()}; }
 
 Status SetServerName(Config& config, std::string_view name) {
   // A handle is at most 63 bytes: "H:", the name, ":" and up to 20 digits.
@@ -484,6 +480,12 @@ std::vector<Option> Console() {
 #undef FIELD
 
 }  // namespace
+
+std::string Config::SyncText() const {
+  if (sync == Sync::kAlways) return "always";
+  if (sync == Sync::kNever) return "never";
+  return fmt::format("{}ms", sync_interval / kMillisecond);
+}
 
 std::span<const Option> Options() {
   static const std::vector<Option> options = [] {

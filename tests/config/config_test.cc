@@ -19,7 +19,7 @@ TEST(Defaults, AreThoseOfTheStruct) {
   EXPECT_EQ(config.listen,
             (Texts{"127.0.0.1:11300", "127.0.0.1:4730", "[::1]:11300", "[::1]:4730"}));
   EXPECT_EQ(config.data_dir, "");
-  EXPECT_EQ(config.sync, Config::Sync::kAlways);
+  EXPECT_EQ(config.sync, Sync::kAlways);
   EXPECT_EQ(config.max_job_size, 0U);
   EXPECT_EQ(config.server_name, "");
   EXPECT_EQ(config.log_level, "info");
@@ -61,7 +61,7 @@ TEST(Flags, SetEveryOption) {
                               "4294967295"});
   EXPECT_EQ(config.listen, Texts{"127.0.0.1:0"});
   EXPECT_EQ(config.data_dir, "/var/lib/gearstalkd");
-  EXPECT_EQ(config.sync, Config::Sync::kSystem);
+  EXPECT_EQ(config.sync, Sync::kNever);
   EXPECT_EQ(config.max_job_size, 1'000'000U);
   EXPECT_EQ(config.server_name, "broker");
   EXPECT_EQ(config.log_level, "debug");
@@ -124,7 +124,7 @@ TEST(File, SetsOptions) {
   const Config config = Good({"--config", file.path()});
   EXPECT_EQ(config.listen, (Texts{"127.0.0.1:1", "unix:/x,protocols=gearman"}));
   EXPECT_EQ(config.data_dir, "/var/lib/gearstalkd");
-  EXPECT_EQ(config.sync, Config::Sync::kInterval);
+  EXPECT_EQ(config.sync, Sync::kInterval);
   EXPECT_EQ(config.sync_interval, 250 * kMillisecond);
   EXPECT_EQ(config.max_job_size, 1000U);
   EXPECT_EQ(config.gearman.default_ttr, 60U);
@@ -162,10 +162,10 @@ TEST(Precedence, FlagsThenEnvironmentThenFile) {
 }
 
 TEST(Sync, Words) {
-  EXPECT_EQ(Good({"--sync", "always"}).sync, Config::Sync::kAlways);
-  EXPECT_EQ(Good({"--sync", "never"}).sync, Config::Sync::kSystem);
+  EXPECT_EQ(Good({"--sync", "always"}).sync, Sync::kAlways);
+  EXPECT_EQ(Good({"--sync", "never"}).sync, Sync::kNever);
   const Config shortest = Good({"--sync", "1ms"});
-  EXPECT_EQ(shortest.sync, Config::Sync::kInterval);
+  EXPECT_EQ(shortest.sync, Sync::kInterval);
   EXPECT_EQ(shortest.sync_interval, kMillisecond);
   EXPECT_EQ(Good({"--sync", "3600000ms"}).sync_interval, 3600 * kSecond);
 }

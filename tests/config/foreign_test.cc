@@ -47,7 +47,7 @@ TEST(Beanstalkd, TakesItsOptions) {
                                                 "0", "-u", "bean", "-z", "1000", "-VV"});
   EXPECT_EQ(config.listen, Texts{"127.0.0.1:11301"});
   EXPECT_EQ(config.data_dir, "/jobs");
-  EXPECT_EQ(config.sync, Config::Sync::kAlways);
+  EXPECT_EQ(config.sync, Sync::kAlways);
   EXPECT_EQ(config.user, "bean");
   EXPECT_EQ(config.max_job_size, 1000U);
   EXPECT_EQ(config.log_level, "debug");
@@ -60,7 +60,7 @@ TEST(Beanstalkd, TakesTheMostForALargerJob) {
 }
 
 TEST(Beanstalkd, SyncsAsAsked) {
-  EXPECT_EQ(ConfigAs("beanstalkd", {"-F"}).sync, Config::Sync::kSystem);
+  EXPECT_EQ(ConfigAs("beanstalkd", {"-F"}).sync, Sync::kNever);
   EXPECT_EQ(ConfigAs("beanstalkd", {"-f", "200"}).sync_interval, 200 * kMillisecond);
   EXPECT_EQ(ConfigAs("beanstalkd", {"-f99999999"}).sync_interval, 3600 * kSecond);
 }

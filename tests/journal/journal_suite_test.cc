@@ -24,7 +24,7 @@ class MemoryKind {
 };
 
 // With its thread, on a real disk.
-template <SyncMode mode>
+template <Sync mode>
 class WalKind {
  public:
   WalKind() {
@@ -76,8 +76,8 @@ class JournalSuite : public testing::Test {
   std::unique_ptr<Journal> journal_;
 };
 
-using Kinds = testing::Types<MemoryKind, WalKind<SyncMode::kAlways>, WalKind<SyncMode::kInterval>,
-                             WalKind<SyncMode::kOff>>;
+using Kinds = testing::Types<MemoryKind, WalKind<Sync::kAlways>, WalKind<Sync::kInterval>,
+                             WalKind<Sync::kNever>>;
 TYPED_TEST_SUITE(JournalSuite, Kinds);
 
 TYPED_TEST(JournalSuite, AcceptsEverythingWhileHealthy) {

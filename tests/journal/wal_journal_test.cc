@@ -159,7 +159,7 @@ TEST(WalJournal, SettingsLargerThanASegment) {
 
 TEST(WalJournal, SyncsAtTheEndOfTheInterval) {
   Rig rig;
-  rig.options.sync = SyncMode::kInterval;
+  rig.options.sync = Sync::kInterval;
   rig.options.interval = 100 * kMillisecond;
   ASSERT_TRUE(rig.Start().ok());
   rig.Settle();
@@ -178,7 +178,7 @@ TEST(WalJournal, SyncsAtTheEndOfTheInterval) {
 
 TEST(WalJournal, OffLeavesSyncingToTheSystem) {
   Rig rig;
-  rig.options.sync = SyncMode::kOff;
+  rig.options.sync = Sync::kNever;
   ASSERT_TRUE(rig.Start().ok());
   rig.Settle();
   const std::uint64_t before = rig.disk.syncs();
@@ -191,7 +191,7 @@ TEST(WalJournal, OffLeavesSyncingToTheSystem) {
 }
 
 TEST(WalJournal, CloseSyncsInEveryMode) {
-  for (const SyncMode mode : {SyncMode::kAlways, SyncMode::kInterval, SyncMode::kOff}) {
+  for (const Sync mode : {Sync::kAlways, Sync::kInterval, Sync::kNever}) {
     Rig rig;
     rig.options.sync = mode;
     rig.options.interval = 3600 * kSecond;

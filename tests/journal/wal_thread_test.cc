@@ -57,7 +57,7 @@ TEST_F(WalThread, BatchesAndCompactsWhileChangesGoOn) {
 
 // Nothing follows the change: the thread syncs by itself when the interval is over.
 TEST_F(WalThread, SyncsAtTheEndOfTheIntervalByItself) {
-  rig_.options.sync = SyncMode::kInterval;
+  rig_.options.sync = Sync::kInterval;
   rig_.options.interval = 20 * kMicrosecond;
   ASSERT_TRUE(rig_.Start().ok());
   const Lsn lsn = rig_.model->Put(*rig_.journal, "t", "x");

@@ -112,7 +112,7 @@ class ToolsTest : public testing::Test {
     options.directory = directory;
     options.own_thread = false;
     options.compact = false;
-    options.sync = SyncMode::kOff;
+    options.sync = Sync::kNever;
     return WalJournal::Open(options);
   }
   static void WriteJournal(const std::string& directory, const std::vector<Record>& records) {

@@ -229,7 +229,7 @@ class World {
   Time wall_most_ = 0;                             // the latest that it has said
   Time served_from_ = 0;                           // when the broker began to, or its clock stepped
   std::uint64_t segment_size_ = 0;
-  SyncMode sync_ = SyncMode::kAlways;
+  Sync sync_ = Sync::kAlways;
   WalJournal* wal_ = nullptr;  // the broker's
   // Of the broker that was stopped in order; none, if it died or its disk failed.
   std::optional<std::map<JobId, std::string>> stopped_places_;

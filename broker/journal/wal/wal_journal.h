@@ -30,8 +30,8 @@ namespace gearstalk {
 
 struct WalOptions {
   std::string directory;  // created if missing; its parent must exist
-  SyncMode sync = SyncMode::kAlways;
-  Time interval = 0;                                 // of SyncMode::kInterval
+  Sync sync = Sync::kAlways;
+  Time interval = 0;                                 // of Sync::kInterval
   std::uint64_t segment_size = kDefaultSegmentSize;  // bytes; at least kLeastSegmentSize
   // For tools and tests.
   FileSystem* file_system = nullptr;  // nullptr: SystemFileSystem()

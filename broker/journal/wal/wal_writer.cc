@@ -219,9 +219,9 @@ Fault WalWriter::SyncNow() {
 }
 
 void WalWriter::SyncIfDue() {
-  if (!dirty_ || !state_.failure.ok() || options_.sync == SyncMode::kOff) return;
+  if (!dirty_ || !state_.failure.ok() || options_.sync == Sync::kNever) return;
   const bool due =
-      options_.sync == SyncMode::kAlways || file_system_.Now() - dirty_since_ >= options_.interval;
+      options_.sync == Sync::kAlways || file_system_.Now() - dirty_since_ >= options_.interval;
   if (due) Settle(SyncNow());
 }
 
@@ -274,12 +274,12 @@ void WalWriter::Done(Batch batch) {
 void WalWriter::Publish() {
   news_ = false;
   if (state_.failure.ok()) {
-    state_.durable = options_.sync == SyncMode::kAlways ? durable_ : written_;
+    state_.durable = options_.sync == Sync::kAlways ? durable_ : written_;
   }
   state_.disk_bytes = files_.DiskBytes();
   state_.spare_bytes = files_.spare_bytes();
   const std::lock_guard lock(mutex_);
-  if (options_.sync == SyncMode::kAlways && state_.durable > progress_.durable) {
+  if (options_.sync == Sync::kAlways && state_.durable > progress_.durable) {
     expected_ = state_.durable - progress_.durable + queued_;
     gather_until_ = file_system_.Now() + std::min(last_sync_, kLongestGather);
   }
@@ -315,7 +315,7 @@ Time WalWriter::NextDue() const {
     due = next_try_ == 0 ? 0 : std::min(due, std::max<Time>(next_try_ - now, 0));
     if (due == 0) return 0;
   }
-  if (dirty_ && options_.sync == SyncMode::kInterval) {
+  if (dirty_ && options_.sync == Sync::kInterval) {
     due = std::min(due, std::max<Time>(dirty_since_ + options_.interval - now, 0));
   }
   return due;

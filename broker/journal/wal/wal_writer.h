@@ -17,12 +17,6 @@
 
 namespace gearstalk {
 
-enum class SyncMode : std::uint8_t {
-  kAlways,    // durable: on disk
-  kInterval,  // durable: written; on disk an interval later at the latest
-  kOff,       // durable: written; the system decides when it is on disk
-};
-
 // Records to be written to one place in one segment.
 struct Batch {
   std::uint64_t segment = 0;
@@ -61,7 +55,7 @@ class WalWriter {
   static constexpr std::uint64_t kKeptIds = 1U << 18U;
 
   struct Options {
-    SyncMode sync = SyncMode::kAlways;
+    Sync sync = Sync::kAlways;
     Time interval = 0;
     Status full;        // why the disk was found full already
     JournalState kept;  // what is kept beside the segments when it begins
