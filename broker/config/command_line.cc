@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include "broker/base/near_names.h"
-#include "broker/config/documents.h"
 
 namespace gearstalk {
 namespace {
@@ -29,7 +28,6 @@ struct Flags {
   std::string export_to;
   std::string import_from;
   bool upgrade = false;
-  std::string print_as;
   std::vector<std::vector<std::string>> values{Options().size()};  // by option
 
   Flags();
@@ -59,10 +57,6 @@ Flags::Flags() {
       ->excludes("--journal-export");
   app.add_flag("--journal-upgrade", upgrade,
                "Raise the format of the replicated journal, when all brokers know it; exit.");
-  // For scripts/generate.
-  app.add_option("--print-options", print_as)
-      ->check(CLI::IsMember({"markdown", "yaml", "policies"}))
-      ->group("");
   for (std::size_t i = 0; i < Options().size(); ++i) {
     const Option& option = Options()[i];
     app.add_option(FlagOf(option), values[i], std::string(option.help))
@@ -119,13 +113,6 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
   }
   if (flags.version) {
     line.action = Action::kPrintVersion;
-    return line;
-  }
-  if (!flags.print_as.empty()) {
-    line.action = Action::kPrintAndExit;
-    line.text = flags.print_as == "markdown" ? OptionsAsMarkdown()
-                : flags.print_as == "yaml"   ? OptionsAsYaml()
-                                             : PoliciesAsMarkdown();
     return line;
   }
   if (!flags.journal_to_check.empty() && !IsReplica(flags.journal_to_check)) {

@@ -1,9 +1,12 @@
-#include "broker/config/documents.h"
+// Prints the tables of options and of policy keys as the documents have them, for scripts/generate:
+// documents markdown | yaml | policies. No part of the broker.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdio>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -100,8 +103,7 @@ std::string Escaped(std::string_view text, std::string_view special) {
 
 std::string InTable(std::string_view text) { return Escaped(text, "|"); }
 
-}  // namespace
-
+// The part of docs/configuration.md between its marks.
 std::string OptionsAsMarkdown() {
   std::string text;
   const auto out = std::back_inserter(text);
@@ -118,6 +120,7 @@ std::string OptionsAsMarkdown() {
   return text;
 }
 
+// admin/packaging/gearstalkd.yaml: every option with its default.
 std::string OptionsAsYaml() {
   std::string text(kYamlHead);
   std::string group;
@@ -135,6 +138,7 @@ std::string OptionsAsYaml() {
   return text;
 }
 
+// The part of docs/policies.md between its marks.
 std::string PoliciesAsMarkdown() {
   std::string text = "| key | value | default | |\n|---|---|---|---|\n";
   const Policy defaults;
@@ -145,4 +149,15 @@ std::string PoliciesAsMarkdown() {
   return text + "\n";
 }
 
+}  // namespace
 }  // namespace gearstalk
+
+int main(int argc, char** argv) {
+  const std::string_view form = argc == 2 ? argv[1] : "";
+  std::string text;
+  if (form == "markdown") text = gearstalk::OptionsAsMarkdown();
+  if (form == "yaml") text = gearstalk::OptionsAsYaml();
+  if (form == "policies") text = gearstalk::PoliciesAsMarkdown();
+  if (text.empty()) std::fputs("documents markdown | yaml | policies\n", stderr);
+  return text.empty() || std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
+}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is made from the tables of options and of policy keys is as in them: generated_test.py BROKER."""
+"""What is made from the tables of options and of policy keys is as in them: generated_test.py BROKER DOCUMENTS."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-BROKER = sys.argv.pop(1) if len(sys.argv) > 1 else "build/gearstalkd"
+BROKER, DOCUMENTS = (sys.argv.pop(1), sys.argv.pop(1)) if len(sys.argv) > 2 else ("build/gearstalkd", "build/documents")
 ROOT = Path(__file__).resolve().parents[2]
 YAML = ROOT / "admin/packaging/gearstalkd.yaml"
 PAGE = ROOT / "docs/configuration.md"
@@ -16,7 +16,7 @@ POLICIES = ROOT / "docs/policies.md"
 
 
 def printed(form: str) -> str:
-    return subprocess.run([BROKER, "--print-options", form], check=True, capture_output=True,
+    return subprocess.run([DOCUMENTS, form], check=True, capture_output=True,
                           text=True, timeout=120).stdout
 
 
