@@ -143,6 +143,13 @@ struct Record {
   Group home;   // the same of a dead job, in the tube that it came from
 };
 
+// Whether a replay may leave out the body: it is worth it, and a start does not need the bytes. A
+// held job is kept whole, because its record is carried forward from memory.
+inline bool IsLeftOut(const Record& record) {
+  return record.kind == Record::Kind::kPut && record.body.size() >= kLeastLeftOut &&
+         record.transfer.held == Record::Held::kNot;
+}
+
 // Ids below `id` are taken.
 inline Record NextIdRecord(std::uint64_t id) {
   Record record;

@@ -8,13 +8,12 @@
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_recovery.h"
 #include "broker/replica/batch_writer.h"
+#include "broker/replica/log_space.h"
 #include "broker/replica/replica_tools.h"
 #include "broker/replica/store_call.h"
 
 namespace gearstalk {
 namespace {
-
-constexpr std::uint64_t kSegmentBytes = 4 << 20;
 
 // Sends records as a broker would.
 class Importer {
@@ -27,11 +26,11 @@ class Importer {
   Status Add(const Record& record) {
     bytes_ += writer_.Append(record);
     writer_.EndRound();
-    if (bytes_ >= kSegmentBytes) {
+    if (bytes_ >= LogSpace::kSegmentBytes) {
       writer_.BeginSegment(++segment_, false);
       bytes_ = 0;
     }
-    return writer_.waiting_bytes() < kSegmentBytes ? Status() : Send();
+    return writer_.waiting_bytes() < LogSpace::kSegmentBytes ? Status() : Send();
   }
   Status Send() {
     while (writer_.Ready() || writer_.InBatch()) {

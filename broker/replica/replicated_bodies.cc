@@ -8,11 +8,8 @@
 
 namespace gearstalk {
 
-// A held job is kept whole, because its record is carried forward from memory.
 Status ReplicatedJournal::Apply(const Record& record) {
-  const bool stays = KeepsBodies() && record.kind == Record::Kind::kPut &&
-                     record.body.size() >= kLeastLeftOut &&
-                     record.transfer.held == Record::Held::kNot && state_->TakesBodiesLater();
+  const bool stays = KeepsBodies() && IsLeftOut(record) && state_->TakesBodiesLater();
   if (!stays) return state_->Apply(record);
   BodyHash hash{};
   Record without = record;

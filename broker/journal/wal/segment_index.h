@@ -30,12 +30,6 @@ std::uint64_t IndexNumber(std::string_view name);
 // index would be larger than half of it. Pure.
 std::string MakeIndex(std::string_view segment, const SegmentHeader& header);
 
-// A body of which a start needs the bytes, or that is not worth to be left out, is in the index.
-inline bool IsLeftOut(const Record& record) {
-  return record.kind == Record::Kind::kPut && record.body.size() >= kLeastLeftOut &&
-         record.transfer.held == Record::Held::kNot;
-}
-
 // Reads an index. Pure.
 class IndexReader {
  public:
