@@ -139,9 +139,8 @@ struct Config {
   std::vector<PolicyEntry> tubes;
   std::vector<Schedule> schedules;
 
+  std::string SyncText() const;  // the option's word
   // Whether several brokers share the journal, and the option that says so.
-  // The option's word.
-  std::string SyncText() const;
   bool Replicated() const { return !etcd.endpoints.empty() || !postgres.conninfo.empty(); }
   const char* ReplicatedBy() const {
     return etcd.endpoints.empty() ? "postgres.conninfo" : "etcd.endpoints";
