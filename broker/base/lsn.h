@@ -12,7 +12,7 @@ using Lsn = std::uint64_t;
 enum class Sync : std::uint8_t {
   kAlways,    // on disk
   kInterval,  // written; on disk an interval later at the latest
-  kNever,     // written; the system decides when it is on disk
+  kSystem,    // written; the system decides when it is on disk
 };
 
 }  // namespace gearstalk

@@ -30,7 +30,7 @@ constexpr std::uint64_t kLongest = 10 * 365 * 86400ULL;
 
 Status SetSync(Config& config, std::string_view text) {
   if (text == "always" || text == "never") {
-    config.sync = text == "always" ? Sync::kAlways : Sync::kNever;
+    config.sync = text == "always" ? Sync::kAlways : Sync::kSystem;
     return {};
   }
   std::uint64_t ms = 0;
@@ -483,7 +483,7 @@ std::vector<Option> Console() {
 
 std::string Config::SyncText() const {
   if (sync == Sync::kAlways) return "always";
-  if (sync == Sync::kNever) return "never";
+  if (sync == Sync::kSystem) return "never";
   return fmt::format("{}ms", sync_interval / kMillisecond);
 }
 

@@ -218,7 +218,7 @@ Status ExportInto(const std::string& directory, StoreCalls& calls, const LogView
   options.directory = directory;
   options.own_thread = false;
   options.compact = false;
-  options.sync = Sync::kNever;
+  options.sync = Sync::kSystem;
   std::unique_ptr<WalJournal> journal = GS_TRY(WalJournal::Open(options));
   Exporter exporter(*journal);
   NoEvents events;

@@ -61,7 +61,7 @@ TEST(Flags, SetEveryOption) {
                               "4294967295"});
   EXPECT_EQ(config.listen, Texts{"127.0.0.1:0"});
   EXPECT_EQ(config.data_dir, "/var/lib/gearstalkd");
-  EXPECT_EQ(config.sync, Sync::kNever);
+  EXPECT_EQ(config.sync, Sync::kSystem);
   EXPECT_EQ(config.max_job_size, 1'000'000U);
   EXPECT_EQ(config.server_name, "broker");
   EXPECT_EQ(config.log_level, "debug");
@@ -163,7 +163,7 @@ TEST(Precedence, FlagsThenEnvironmentThenFile) {
 
 TEST(Sync, Words) {
   EXPECT_EQ(Good({"--sync", "always"}).sync, Sync::kAlways);
-  EXPECT_EQ(Good({"--sync", "never"}).sync, Sync::kNever);
+  EXPECT_EQ(Good({"--sync", "never"}).sync, Sync::kSystem);
   const Config shortest = Good({"--sync", "1ms"});
   EXPECT_EQ(shortest.sync, Sync::kInterval);
   EXPECT_EQ(shortest.sync_interval, kMillisecond);

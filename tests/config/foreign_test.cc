@@ -60,7 +60,7 @@ TEST(Beanstalkd, TakesTheMostForALargerJob) {
 }
 
 TEST(Beanstalkd, SyncsAsAsked) {
-  EXPECT_EQ(ConfigAs("beanstalkd", {"-F"}).sync, Sync::kNever);
+  EXPECT_EQ(ConfigAs("beanstalkd", {"-F"}).sync, Sync::kSystem);
   EXPECT_EQ(ConfigAs("beanstalkd", {"-f", "200"}).sync_interval, 200 * kMillisecond);
   EXPECT_EQ(ConfigAs("beanstalkd", {"-f99999999"}).sync_interval, 3600 * kSecond);
 }

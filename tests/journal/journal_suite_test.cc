@@ -77,7 +77,7 @@ class JournalSuite : public testing::Test {
 };
 
 using Kinds = testing::Types<MemoryKind, WalKind<Sync::kAlways>, WalKind<Sync::kInterval>,
-                             WalKind<Sync::kNever>>;
+                             WalKind<Sync::kSystem>>;
 TYPED_TEST_SUITE(JournalSuite, Kinds);
 
 TYPED_TEST(JournalSuite, AcceptsEverythingWhileHealthy) {

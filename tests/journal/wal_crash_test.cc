@@ -124,7 +124,7 @@ TEST(WalCrash, WithoutSyncsAPrefixIsLeft) {
   for (std::uint64_t call = 1; call <= calls; ++call) {
     for (const Outcome& outcome : kOutcomes) {
       Rig rig;
-      rig.options.sync = Sync::kNever;
+      rig.options.sync = Sync::kSystem;
       Script script(rig);
       RunUntil(rig, script, call, 0);
       rig.journal.reset();

@@ -178,7 +178,7 @@ TEST(WalJournal, SyncsAtTheEndOfTheInterval) {
 
 TEST(WalJournal, OffLeavesSyncingToTheSystem) {
   Rig rig;
-  rig.options.sync = Sync::kNever;
+  rig.options.sync = Sync::kSystem;
   ASSERT_TRUE(rig.Start().ok());
   rig.Settle();
   const std::uint64_t before = rig.disk.syncs();
@@ -191,7 +191,7 @@ TEST(WalJournal, OffLeavesSyncingToTheSystem) {
 }
 
 TEST(WalJournal, CloseSyncsInEveryMode) {
-  for (const Sync mode : {Sync::kAlways, Sync::kInterval, Sync::kNever}) {
+  for (const Sync mode : {Sync::kAlways, Sync::kInterval, Sync::kSystem}) {
     Rig rig;
     rig.options.sync = mode;
     rig.options.interval = 3600 * kSecond;

@@ -112,7 +112,7 @@ class ToolsTest : public testing::Test {
     options.directory = directory;
     options.own_thread = false;
     options.compact = false;
-    options.sync = Sync::kNever;
+    options.sync = Sync::kSystem;
     return WalJournal::Open(options);
   }
   static void WriteJournal(const std::string& directory, const std::vector<Record>& records) {

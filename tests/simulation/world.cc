@@ -37,7 +37,7 @@ World::World(const Plan& plan, bool verbose)
   segment_size_ = small ? 4096 << random_.Below(3) : 65536 << random_.Below(3);
   // Where the power fails, every sync counts.
   const bool lax = !plan_.Has(Feature::kPowerCuts) && random_.OneIn(3);
-  if (lax) sync_ = random_.OneIn(2) ? Sync::kNever : Sync::kInterval;
+  if (lax) sync_ = random_.OneIn(2) ? Sync::kSystem : Sync::kInterval;
   PlanTubes();
   wall_ahead_ = 0;
   wall_ = now();

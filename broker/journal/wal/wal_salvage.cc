@@ -118,7 +118,7 @@ class Salvage {
     options.segment_size = segment_size_;
     options.own_thread = false;
     options.compact = false;
-    options.sync = Sync::kNever;
+    options.sync = Sync::kSystem;
     options.first_segment = newest_ + 1;
     const auto opened = GS_TRY(WalJournal::Open(std::move(options)));
     WalJournal& journal = *opened;

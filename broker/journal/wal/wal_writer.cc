@@ -219,7 +219,7 @@ Fault WalWriter::SyncNow() {
 }
 
 void WalWriter::SyncIfDue() {
-  if (!dirty_ || !state_.failure.ok() || options_.sync == Sync::kNever) return;
+  if (!dirty_ || !state_.failure.ok() || options_.sync == Sync::kSystem) return;
   const bool due =
       options_.sync == Sync::kAlways || file_system_.Now() - dirty_since_ >= options_.interval;
   if (due) Settle(SyncNow());
