@@ -176,6 +176,7 @@ void Ledger::OnHandedOut(KnownJob& job, const HandOut& out, Time taken, Time now
   CheckTurn(job, out, taken);
   if (out.stale) {
     LeaveQueue(job);
+    job.not_before = 0;  // a reserve by its id takes a delayed job, and its TTR ends in the queue
     job.holder = nullptr;
     return;
   }
