@@ -9,7 +9,7 @@ import socket
 import unittest
 from pathlib import Path
 
-from process import BrokerTest, Client, eventually, request
+from process import PATIENCE, BrokerTest, Client, eventually, request
 
 CAN_DO, SUBMIT_JOB, JOB_CREATED, GRAB_JOB, JOB_ASSIGN, WORK_COMPLETE = 1, 7, 8, 9, 11, 13
 ECHO_REQ, ECHO_RES, SUBMIT_JOB_BG, ERROR, WORK_DATA = 16, 17, 18, 19, 28
@@ -17,7 +17,7 @@ MEGABYTE = 1 << 20
 
 
 def put(body: bytes) -> bytes:
-    return b"put 0 0 60 %d\r\n%b\r\n" % (len(body), body)
+    return b"put 0 0 86400 %d\r\n%b\r\n" % (len(body), body)
 
 
 class Descriptors(BrokerTest):
@@ -47,7 +47,7 @@ class Descriptors(BrokerTest):
         port = int(self.addresses[0].rpartition(":")[2])
         for number in range(300):
             client = socket.create_connection(
-                ("127.0.0.1", self.admin if number % 2 else port), 60)
+                ("127.0.0.1", self.admin if number % 2 else port), PATIENCE)
             client.sendall(b"GET / HTTP/1.1\r\n" if number % 2 else b"list-tu")
             self.sockets.append(client)
         eventually("no descriptors", lambda: "accepting paused" in self.log())
@@ -74,8 +74,7 @@ class Descriptors(BrokerTest):
         self.assertGreaterEqual(int(ready[1]), stored + 1)
         producer.close()
         self.assertNotIn("critical", self.log())
-        self.process.terminate()
-        self.assertEqual(self.process.wait(60), 0, self.log())
+        self.assertEqual(self.broker.stop(), 0, self.log())
         self.start("--data-dir", str(self.folder / "data"))
         again = re.search(rb"current-jobs-ready: (\d+)", self.stats(self.connect()))
         self.assertGreaterEqual(int(again[1]), stored + 1)
@@ -97,7 +96,9 @@ class Memory(BrokerTest):
     def begin(self, *options: str) -> None:
         if b"__asan_init" in Path(self.binary()).read_bytes():
             self.skipTest("a sanitizer needs the address space itself")
-        self.start("--limits-memory", "0", "--max-job-size", str(64 * MEGABYTE), *options)
+        # Otherwise each thread reserves 64 MB of the address space when it first allocates.
+        self.start("--limits-memory", "0", "--max-job-size", str(64 * MEGABYTE), *options,
+                   before=("env", "MALLOC_ARENA_MAX=1"))
 
     def binary(self) -> str:
         import process
@@ -115,6 +116,16 @@ class Memory(BrokerTest):
                 return number
         self.fail("memory never ran out")
 
+    def submit_until_refused(self, client: Client, body: bytes, most: int) -> None:
+        """Some may be taken after a put was refused: a thread that indexes a sealed segment returns
+        the memory it used."""
+        for _ in range(most):
+            kind, text = client.ask_packet(SUBMIT_JOB_BG, b"default", b"", body)
+            if kind != JOB_CREATED:
+                self.assertEqual((kind, text.split(b"\0")[0]), (ERROR, b"QUEUE_ERROR"))
+                return
+        self.fail("memory never ran out")
+
     def drain(self, client: Client) -> None:
         while not (reply := client.ask(b"reserve-with-timeout 0\r\n")).startswith(b"TIMED_OUT"):
             _, job, size = reply.split()
@@ -126,8 +137,7 @@ class Memory(BrokerTest):
         self.leave(300 * MEGABYTE)
         client, body = self.connect(), b"x" * (30 * MEGABYTE)
         self.assertGreater(self.fill(client, body, 20), 1)
-        kind, text = self.connect().ask_packet(SUBMIT_JOB_BG, b"f", b"", body)
-        self.assertEqual((kind, text.split(b"\0")[0]), (ERROR, b"QUEUE_ERROR"))
+        self.submit_until_refused(self.connect(), body, 20)
         self.served()
         self.drain(client)
         self.assertTrue(client.ask(put(body)).startswith(b"INSERTED"))
