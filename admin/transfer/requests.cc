@@ -78,10 +78,14 @@ bool MayWaitFor(TransferSession& session, const BodyQuery& body) {
 
 // --- Requests that take long. The session outlives the work.
 
-// Acts anew unless a body is still being read that the job is compared with. True: it is.
-bool ActAgain(ComparisonPtr& compared, Transfers::Change& change, auto&& act) {
-  if (!Waits(compared)) change = act(compared);
-  return Waits(compared);
+// Tries an act on a job and notes its result. False: the body that the job is compared with is
+// still being read; try again in the next slice.
+bool TryAct(TransferSession& session, ComparisonPtr& compared, bool puts, auto&& act) {
+  if (Waits(compared)) return false;
+  const Transfers::Change change = act(compared);
+  if (Waits(compared)) return false;
+  session.Note(change, puts);
+  return true;
 }
 
 // Confirms, commits or drops held jobs, up to one that fails.
@@ -93,21 +97,17 @@ Slices ActOnIds(TransferSession& session, IdList list, IdAct act) {
     if (++steps % kSliceItems == 0) co_await NextSlice();
     const auto end = [&](ComparisonPtr& compared) { return act(session, id, compared); };
     ComparisonPtr compared;
-    Transfers::Change change;
-    while (ActAgain(compared, change, end)) co_await NextSlice();
-    session.Note(change);
+    while (!TryAct(session, compared, false, end)) co_await NextSlice();
   }
 }
 
 // A job that is compared first with one whose body is read.
 Slices PutWhenCompared(TransferSession& session, OwnedRecord job, std::string key, Mark change,
                        ComparisonPtr compared) {
-  Transfers::Change put;
-  const auto again = [&](ComparisonPtr& of) {
+  const auto put = [&](ComparisonPtr& of) {
     return session.transfers().Put(session.now(), session.transfer(), job.View(), key, change, &of);
   };
-  while (ActAgain(compared, put, again)) co_await NextSlice();
-  session.Note(put, true);
+  while (!TryAct(session, compared, true, put)) co_await NextSlice();
 }
 
 // Its held jobs first, then the mark, so that after a crash in between it can be repeated.
@@ -126,9 +126,7 @@ Slices ForgetTransfer(TransferSession& session, Forgetting forgetting) {
                  : transfers.Drop(forgetting.name, last);
     };
     ComparisonPtr compared;
-    Transfers::Change change;
-    while (ActAgain(compared, change, end)) co_await NextSlice();
-    session.Note(change);
+    while (!TryAct(session, compared, false, end)) co_await NextSlice();
     if (session.failed()) co_return;
   }
   session.Note(transfers.Forget(forgetting.name));
@@ -305,9 +303,11 @@ void Put(TransferSession& session, const Frame& frame) {
                            .text = std::string(item.altered)});
   }
   ComparisonPtr compared;
-  const Transfers::Change put = session.transfers().Put(session.now(), session.transfer(), job,
-                                                        item.source_key, change, &compared);
-  if (!Waits(compared)) return session.Note(put, true);
+  const auto put = [&](ComparisonPtr& of) {
+    return session.transfers().Put(session.now(), session.transfer(), job, item.source_key, change,
+                                   &of);
+  };
+  if (TryAct(session, compared, true, put)) return;
   session.Begin(PutWhenCompared(session, OwnedRecord(job), std::string(item.source_key),
                                 std::move(change), std::move(compared)));
 }
