@@ -109,6 +109,7 @@ void FileReader::LoadValues(std::uint64_t fixed, Record& record) const {
   record.ttr = LoadTime(fixed + kTtr);
   record.created = LoadTime(fixed + kCreated);
   record.deadline = LoadTime(fixed + kDeadline);
+  static_assert(sizeof(Counters) == 20);  // as many bytes as the file has
   record.counters = Load<Counters>(fixed + kCounters);
   record.state = static_cast<State>(Load<std::uint8_t>(fixed + kState));
 }
