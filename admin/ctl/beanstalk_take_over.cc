@@ -104,7 +104,7 @@ class BeanstalkTakeOver final : public OldServer {
   }
 
   // A probe job shows the highest id there; ours begin far above it.
-  Status Prepare(transfer::Opening& opening) override {
+  Status ChooseIds(transfer::Opening& opening) override {
     if (options_.ids != "keep") return {};
     const std::uint64_t probe = GS_TRY(old_->ProbeId(deletes_delayed_));
     if (probe == 0) return {Code::kIo, options_.source + " takes no probe"};

@@ -65,7 +65,7 @@ Status OldServer::OpenTransfer() {
   if (opened.known) {
     report_.resumed = report_.resumed || !report_.mark_before.has_value();
   } else {
-    GS_TRY(Prepare(opening));
+    GS_TRY(ChooseIds(opening));
     opening.create = true;
     opened = GS_TRY(broker_->Open(opening));
   }

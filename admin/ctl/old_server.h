@@ -54,8 +54,8 @@ class OldServer {
  protected:
   // Connects to the broker and opens the transfer.
   Status OpenTransfer();
-  // May change the opening of a new transfer.
-  virtual Status Prepare(transfer::Opening& /*opening*/) { return {}; }
+  // Chooses the ids of a new transfer.
+  virtual Status ChooseIds(transfer::Opening& /*opening*/) { return {}; }
   // kInvalid: the broker is the old server.
   virtual Status CheckBroker() = 0;
   // Whether the mark is of a transfer from this server, at whatever address.

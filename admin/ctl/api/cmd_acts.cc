@@ -101,7 +101,7 @@ int Kick(Api& api, const KickOptions& options) {
 // --- All that match
 
 // All jobs that a filter finds: the server counts, the user confirms the number, the server acts.
-struct Matching {
+struct MatchingJobs {
   Filter filter;
   std::string to;                      // move, copy
   std::optional<std::uint64_t> count;  // confirms this number; another one is refused
@@ -153,7 +153,7 @@ std::string Typed(const Settings& settings) {
 }
 
 // Whether the user confirms the operation on this many jobs.
-bool Confirmed(Api& api, const char* action, const Matching& jobs, std::uint64_t count) {
+bool Confirmed(Api& api, const char* action, const MatchingJobs& jobs, std::uint64_t count) {
   if (jobs.count.has_value()) {
     if (*jobs.count == count) return true;
     return Tell(fmt::format("--count: {} jobs match, not {}", count, *jobs.count));
@@ -182,7 +182,7 @@ int Show(Api& api, const Json& operation) {
 
 // Returns the exit code. Shows progress on standard error; an interrupt stops the operation where
 // it is.
-int RunOperation(Api& api, const char* action, const Matching& jobs) {
+int RunOperation(Api& api, const char* action, const MatchingJobs& jobs) {
   // A group is one of a tube that is there.
   if (jobs.filter.group && !api.Get(TubePath(jobs.filter.tube))) return api.exit_code();
   signal(SIGINT, OnInterrupt);
@@ -204,7 +204,7 @@ int RunOperation(Api& api, const char* action, const Matching& jobs) {
   return Await(api, path, *state, show) ? Show(api, *state) : api.exit_code();
 }
 
-struct TransferOptions : Matching {
+struct TransferOptions : MatchingJobs {
   std::vector<std::uint64_t> ids;
 
   Parameters AsParameters() {
@@ -250,7 +250,7 @@ int Copy(const Settings& settings, TransferOptions& options) {
   return MoveOrCopy(settings, options, "copy");
 }
 
-struct ClearOptions : Matching {
+struct ClearOptions : MatchingJobs {
   Parameters AsParameters() {
     Parameters parameters = {{"TUBE", &filter.tube, "Name of a tube", kRequired}};
     filter.AddTo(parameters);
