@@ -41,25 +41,13 @@ class Client {
 
   std::string Name() const { return channel_->Name(); }
   int fd() const { return channel_->fd(); }
-  Status Flush() {
-    if (out_.empty()) return {};
-    Status status = channel_->Write(out_);
-    out_.clear();
-    return status;
-  }
+  Status Flush();
 
  protected:
   // Flushes, drops what was used of `in_`, and reads more; see Channel::Read.
-  Status More(int timeout_ms) {
-    GS_TRY(Flush());
-    in_.erase(0, std::exchange(used_, 0));
-    return channel_->Read(in_, timeout_ms);
-  }
+  Status More(int timeout_ms);
   // The same, but that nothing comes in time is an error.
-  Status Await(int silence_ms = kSilenceMs) {
-    Status status = More(silence_ms);
-    return status.code() == Code::kNotFound ? Status(Code::kIo, Name() + " is silent") : status;
-  }
+  Status Await(int silence_ms = kSilenceMs);
 
   std::unique_ptr<Channel> channel_;
   std::string out_, in_;
