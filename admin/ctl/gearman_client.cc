@@ -146,6 +146,7 @@ Result<Packet> GearmanClient::Next(int timeout_ms) {
 Result<std::vector<std::string>> GearmanClient::Admin(std::string_view line, bool table) {
   out_ += line;
   out_ += '\n';
+  GS_TRY(Flush());
   std::vector<std::string> lines;
   std::size_t seen = used_;
   for (;;) {

@@ -62,6 +62,7 @@ Status TransferClient::Greet() {
 }
 
 Result<Frame> TransferClient::Next() {
+  GS_TRY(Flush());
   for (;;) {
     std::string_view rest = std::string_view(in_).substr(used_);
     Frame frame;
