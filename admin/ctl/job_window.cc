@@ -198,6 +198,7 @@ Status JobWindow::DeleteAndCommit() {
 }
 
 Status JobWindow::CommitNow() {
+  if (jobs_.empty()) return {};
   GS_TRY(Commit());
   return ReadCommitted();
 }
