@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "broker/base/check.h"
+
 namespace gearstalk::ctl::api {
 namespace {
 
@@ -102,6 +104,7 @@ Result<HttpReply> HttpClient::Send(const HttpRequest& request) {
 std::string UrlEncoded(const std::string& text) {
   const std::unique_ptr<char, void (*)(void*)> encoded(
       curl_easy_escape(nullptr, text.c_str(), static_cast<int>(text.size())), curl_free);
+  GS_CHECK(encoded != nullptr);
   return encoded.get();
 }
 
