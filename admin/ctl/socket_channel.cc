@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -69,6 +70,12 @@ class SocketChannel : public Channel {
   const Address address_;
 };
 
+// OpenSSL would leave an error in its queue for a host name that is given to it as an IP address.
+bool IsIpAddress(const char* host) {
+  in6_addr address{};
+  return ::inet_pton(AF_INET, host, &address) == 1 || ::inet_pton(AF_INET6, host, &address) == 1;
+}
+
 std::string TlsError() {
   char text[256];
   ERR_error_string_n(ERR_get_error(), text, sizeof text);
@@ -103,8 +110,11 @@ class TlsChannel final : public SocketChannel {
     SSL_clear_mode(ssl_, SSL_MODE_AUTO_RETRY);
     SSL_set_tlsext_host_name(ssl_, address_.host.c_str());
     const char* const host = address_.host.c_str();
-    const bool is_ip = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), host) == 1;
-    if (!is_ip && !address_.host.empty()) SSL_set1_host(ssl_, host);
+    if (IsIpAddress(host)) {
+      X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), host);
+    } else if (!address_.host.empty()) {
+      SSL_set1_host(ssl_, host);
+    }
     if (SSL_connect(ssl_) == 1) return {};
     return {Code::kIo, "TLS with " + address_.text + ": " + TlsError()};
   }

@@ -317,16 +317,18 @@ class Bridge(unittest.TestCase):
             self.assertEqual(worker.grab(GRAB_ALL, ASSIGN_ALL)[1:], [b"f", b"u", b"sum", b"data"])
 
     def test_with_tls(self) -> None:
-        """Both ways: the broker is whom the jobs go to, and where they come from."""
+        """Both ways: the broker is whom the jobs go to, and where they come from. Certificates are for
+        an IP address or a host name."""
         with Folder() as folder:
             subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                             "ec_paramgen_curve:prime256v1", "-nodes", "-days", "9", "-subj", "/CN=b",
-                            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key",
+                            "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", folder / "key",
                             "-out", folder / "pem"], check=True, capture_output=True)
             tls = ("--tls-certificate", folder / "pem", "--tls-key", folder / "key")
-            for to_broker in (True, False):
-                with self.subTest(to_broker=to_broker), Gearmand() as old, Broker(*tls) as broker:
-                    ends = (old.address, broker.address)
+            for to_broker, host in ((True, "127.0.0.1"), (False, "127.0.0.1"), (True, "localhost")):
+                with self.subTest(to_broker=to_broker, host=host), Gearmand() as old, \
+                        Broker(*tls) as broker:
+                    ends = (old.address, broker.address.replace("127.0.0.1", host))
                     one, other = ends if to_broker else ends[::-1]
                     flags = ["--tls"] if to_broker else ["--tls-from"]
                     with Tool("bridge", "--from", f"gearman://{one}", "--to", f"gearman://{other}",
