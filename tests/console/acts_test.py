@@ -170,10 +170,26 @@ class Acts(ConsoleTest):
         self.buried("slow", "{}")
         self.browser.click("job-delete")
         self.browser.says("dialog-text", "slow")
-        self.served.broker.signal(signal.SIGSTOP)
+        self.addCleanup(self.served.broker.signal, signal.SIGCONT)
+        self.served.broker.freeze()
         self.browser.click("confirm-ok")
-        time.sleep(JOB_ASKED + 1)
+        time.sleep(JOB_ASKED + 1)  # if it is shorter, the test finds less
         self.served.broker.signal(signal.SIGCONT)
+        self.browser.on("tubes")
+
+    def test_a_job_that_is_being_deleted_is_not_asked_for_by_a_new_stream(self) -> None:
+        job = self.buried("stream", "{}")
+        self.browser.click("job-delete")
+        self.browser.says("dialog-text", "stream")
+        self.browser.hold_delete()
+        self.browser.click("confirm-ok")
+        self.browser.until("the deletion", lambda: self.browser.script("return window.release !== undefined"))
+        self.browser.reconnect()
+        # What else the page shows is asked for anew.
+        view = f"jobs/{job}/body/view"
+        self.browser.until(view, lambda: any(view in address for address in self.browser.asked()))
+        self.assertEqual([address for address in self.browser.asked() if address.endswith(f"jobs/{job}")], [])
+        self.browser.script("release()")
         self.browser.on("tubes")
 
     def test_pause_and_resume(self) -> None:

@@ -58,6 +58,17 @@ window.fetch = async (address, ...more) => {
 document.dispatchEvent(new Event("visibilitychange"));
 """
 
+# A deletion waits for `release()`; `asked` has the addresses of all other requests.
+HOLD_DELETE = """
+window.asked = [];
+const fetched = window.fetch;
+window.fetch = async (address, options, ...more) => {
+  if (options?.method === "DELETE") await new Promise((go) => { window.release = go; });
+  else asked.push(String(address));
+  return fetched(address, options, ...more);
+};
+"""
+
 
 class Browser:
     """One window. Everything waits until it can be done."""
@@ -109,6 +120,17 @@ class Browser:
         """The console connects anew, and is held just before it opens its stream of events."""
         self.script(HOLD_CONNECT)
         self.until("the answer", lambda: self.script("return window.release !== undefined"))
+
+    def hold_delete(self) -> None:
+        """What the console deletes next waits in the browser; `asked` says what it asks for."""
+        self.script(HOLD_DELETE)
+
+    def asked(self) -> list[str]:
+        return self.script("return window.asked")
+
+    def reconnect(self) -> None:
+        """The console opens its stream of events anew."""
+        self.script('document.dispatchEvent(new Event("visibilitychange"))')
 
     # --- Elements, by data-testid
 

@@ -74,18 +74,19 @@ export async function loadPaths() {
 }
 
 // GET of a path, asked again after a lost connection and, while live, every `every` seconds.
-// Keeps the last data while it asks. A null path asks nothing. After `rest` nothing is asked until
-// the next `reload`: for who deletes what is asked for.
+// Keeps the last data while it asks. A null path asks nothing, and neither does a page that was left.
+// After `stop` only `reload` asks for this path again, not even a reopened event stream does: for
+// who deletes what is asked for.
 export function useAsk(path, { every = 0 } = {}) {
   const [state, set] = useState({ path: null, data: null, problem: null });
   const running = useRef(null);
-  const resting = useRef(false);
+  const stopped = useRef(null);  // a path
+  const left = useRef(false);
   const again = useStore(opened);
   const moves = useStore(live).state === "live";
 
-  const reload = useCallback(async () => {
-    if (path === null) return;
-    resting.current = false;
+  const askNow = useCallback(async () => {
+    if (path === null || left.current || stopped.current === path) return;
     running.current?.abort();
     const mine = (running.current = new AbortController());
     try {
@@ -95,22 +96,30 @@ export function useAsk(path, { every = 0 } = {}) {
       if (!mine.signal.aborted) set((old) => ({ path, data: old.path === path ? old.data : null, problem }));
     }
   }, [path]);
-  const rest = useCallback(() => {
-    resting.current = true;
+  const reload = useCallback(() => {
+    if (stopped.current === path) stopped.current = null;
+    return askNow();
+  }, [path, askNow]);
+  const stop = useCallback(() => {
+    stopped.current = path;
     running.current?.abort();
-  }, []);
+  }, [path]);
 
   useEffect(() => {
-    reload();
+    left.current = false;
+    return () => { left.current = true; };
+  }, []);
+  useEffect(() => {
+    askNow();
     return () => running.current?.abort();
-  }, [reload, again]);
+  }, [askNow, again]);
   const gone = state.problem?.status === 404;  // it does not come back by itself
   useEffect(() => {
     if (!every || !moves || gone) return undefined;
-    const timer = setInterval(() => resting.current || reload(), every * 1000);
+    const timer = setInterval(askNow, every * 1000);
     return () => clearInterval(timer);
-  }, [every, moves, gone, reload]);
+  }, [every, moves, gone, askNow]);
 
   const fresh = state.path === path;
-  return { data: fresh ? state.data : null, problem: fresh ? state.problem : null, reload, rest };
+  return { data: fresh ? state.data : null, problem: fresh ? state.problem : null, reload, stop };
 }

@@ -24,7 +24,7 @@ function askDelete(job, asked) {
   openDialog(Confirm, { title: S.jobDeleteTitle(job.id), ok: S.jobDeleteOk,
     text: S.jobDeleteText(S.states[job.state], job.tube, bytes(job.size_bytes), held && S.client(job.holder ?? {})),
     run: async () => {
-      asked.rest();
+      asked.stop();
       const ok = await act(() => ask("DELETE", `jobs/${job.id}${held ? "?force=true" : ""}`), () => {
         go("#/tubes");  // its tube may have gone with it
         return S.jobDeleted(job.id);
