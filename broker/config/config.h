@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "broker/base/clock.h"
-#include "broker/base/lsn.h"
+#include "broker/base/sync.h"
 #include "broker/policy/policy_rules.h"
 #include "broker/policy/schedule.h"
 
