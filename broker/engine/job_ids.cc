@@ -13,7 +13,7 @@ JobId JobIds::TakeOfBlock() {
     return journal_.SpareIds() + spare_given_++;
   }
   const JobId id = next_++;
-  const Lsn lsn = journal_.Append(RecordOf(id + kBlock));
+  const Lsn lsn = journal_.Append(NextIdRecord(id + kBlock));
   // A full disk has kept space for it, as for deletions. One that fails will never have it: nobody
   // waits, and the rest of the block is not known as taken.
   const bool kept = journal_.Accepts(Record::Kind::kDelete);
@@ -27,7 +27,7 @@ void JobIds::TakeRecorded(JobId next) {
   recorded_ = std::max(recorded_, next);
 }
 
-Record JobIds::RecordOf(JobId next) {
+Record JobIds::NextIdRecord(JobId next) {
   Record record;
   record.kind = Record::Kind::kNextId;
   record.id = next;
@@ -36,7 +36,7 @@ Record JobIds::RecordOf(JobId next) {
 
 Record JobIds::Capture() {
   recorded_ = std::max(recorded_, next_);
-  return RecordOf(recorded_);
+  return NextIdRecord(recorded_);
 }
 
 void JobIds::DropUndurable(Lsn durable) {
