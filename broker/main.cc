@@ -86,8 +86,7 @@ Checks ValueChecks() {
       {"admin", [](const std::string& text) { return StatusOf(ParseAdminAddress(text)); }},
       {"console.users", [](const std::string& text) { return StatusOf(api::User::Parse(text)); }},
       {"console.anonymous", [](const std::string& text) {
-         const Result<api::Grant> grant = api::ParseGrant(text);
-         return text.empty() || grant.ok() ? Status() : grant.status();
+         return text.empty() ? Status() : StatusOf(api::ParseGrant(text));
        }}};
 }
 

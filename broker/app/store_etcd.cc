@@ -36,7 +36,7 @@ Result<OpenedStore> Open(const Config& config, std::uint64_t /*max_bytes*/) {
   opened.reload = [etcd = store.get()](const Config& fresh) -> Status {
     const Result<etcd::EtcdSecrets> again = etcd::LoadSecrets(OptionsOf(fresh));
     if (again.ok()) etcd->Reconnect(again.value());
-    return again.ok() ? Status() : again.status();
+    return StatusOf(again);
   };
   opened.store = std::move(store);
   return opened;

@@ -28,7 +28,7 @@ Result<OpenedStore> Open(const Config& config, std::uint64_t max_bytes) {
   opened.reload = [postgres = store.get()](const Config& fresh) -> Status {
     Result<std::vector<postgres::Host>> again = postgres::HostsOf(OptionsOf(fresh));
     if (again.ok()) postgres->Reconnect(std::move(again.value()));
-    return again.ok() ? Status() : again.status();
+    return StatusOf(again);
   };
   opened.store = std::move(store);
   return opened;
