@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>

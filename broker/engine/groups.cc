@@ -1,5 +1,7 @@
 #include "broker/engine/groups.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
 #include <new>
@@ -10,9 +12,6 @@
 #include "broker/engine/bucket.h"
 #include "broker/engine/slab.h"
 #include "broker/engine/treap.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace gearstalk {
 

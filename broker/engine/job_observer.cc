@@ -1,12 +1,11 @@
 #include "broker/engine/job_observer.h"
 
+#include <xxhash.h>
+
 #include <array>
 #include <string>
 
 #include "broker/engine/slab.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace gearstalk {
 namespace {

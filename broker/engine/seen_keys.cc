@@ -1,13 +1,12 @@
 #include "broker/engine/seen_keys.h"
 
+#include <xxhash.h>
+
 #include <utility>
 
 #include "broker/engine/tube.h"
 #include "broker/engine/unique_index.h"
 #include "broker/journal/record.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace gearstalk {
 namespace {

@@ -1,9 +1,8 @@
 #include "broker/engine/tube.h"
 
-#include "broker/engine/groups.h"
-
-#define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "broker/engine/groups.h"
 
 namespace gearstalk {
 namespace {

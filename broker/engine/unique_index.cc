@@ -1,9 +1,8 @@
 #include "broker/engine/unique_index.h"
 
-#include "broker/engine/tube.h"
-
-#define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "broker/engine/tube.h"
 
 namespace gearstalk {
 

@@ -4,14 +4,12 @@
 #include "broker/journal/wal/wal_check.h"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "broker/base/stored_number.h"
 #include "broker/journal/wal/wal_format.h"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,9 +12,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "broker/base/stored_number.h"
 #include "broker/journal/byte_buffer.h"
