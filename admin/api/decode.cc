@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <vector>
 
@@ -87,8 +86,7 @@ class PhpReader {
     const std::string_view text = Until(';');
     if (text == "INF" || text == "-INF" || text == "NAN") return std::string(text);
     double number = 0;
-    const auto [stop, error] = std::from_chars(text.begin(), text.end(), number);
-    if (error != std::errc() || stop != text.end()) Fail("expected a number");
+    if (!ParseNumber(text, number)) Fail("expected a number");
     return number;
   }
 

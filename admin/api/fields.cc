@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "broker/base/base64.h"
@@ -81,9 +80,7 @@ std::optional<double> Fields::Seconds(std::string_view name) {
   if (value == nullptr) return std::nullopt;
   double number = -1;
   if (text_) {
-    const auto& text = *value->get_ptr<const Json::string_t*>();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) number = -1;
+    if (!ParseNumber(*value->get_ptr<const Json::string_t*>(), number)) number = -1;
   } else if (value->is_number()) {
     number = value->get<double>();
   }

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "admin/api/users.h"
 #include "broker/base/base64.h"
+#include "broker/base/split.h"
 
 namespace gearstalk::api {
 namespace {
@@ -47,10 +47,10 @@ std::optional<Cursor> Cursor::Decode(std::string_view cursor, std::string_view q
   Cursor decoded;
   while (decoded.numbers.size() < numbers) {
     std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(rest.begin(), rest.end(), number, 16);
-    if (error != std::errc() || end == rest.end() || *end != ' ') return std::nullopt;
+    const std::size_t end = rest.find(' ');
+    if (end == rest.npos || !ParseNumber(rest.substr(0, end), number, 16)) return std::nullopt;
     decoded.numbers.push_back(number);
-    rest.remove_prefix(static_cast<std::size_t>(end - rest.begin()) + 1);
+    rest.remove_prefix(end + 1);
   }
   decoded.text = rest;
   return decoded;

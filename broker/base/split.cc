@@ -34,4 +34,14 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
+bool ParseNumber(std::string_view text, double& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool ParsePort(std::string_view text, std::uint16_t& port) {
+  constexpr std::size_t kMostDigits = 5;
+  return text.size() <= kMostDigits && ParseNumber(text, port);
+}
+
 }  // namespace gearstalk

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,5 +25,9 @@ bool ParseNumber(std::string_view text, Integer& number, int base = 10) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
   return error == std::errc() && end == text.data() + text.size();
 }
+// The same for a number with a fraction or an exponent; "inf" and "nan" are numbers.
+bool ParseNumber(std::string_view text, double& number);
+// Whether all of `text` is a port from 0 to 65535, of at most 5 digits; it is in `port` then.
+bool ParsePort(std::string_view text, std::uint16_t& port);
 
 }  // namespace gearstalk

@@ -56,7 +56,7 @@ Result<EndpointName> EndpointName::Parse(std::string_view text) {
     return bad("expected HOST:PORT or https://HOST:PORT");
   }
   std::uint16_t port = 0;
-  if (!ParseNumber(address.substr(colon + 1), port) || port == 0) {
+  if (!ParsePort(address.substr(colon + 1), port) || port == 0) {
     return bad("the port is a number from 1 to 65535");
   }
   const std::string_view host = address.substr(0, colon);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <map>
 #include <optional>
 
@@ -85,9 +84,7 @@ class FlatObject {
   // Reads only the escapes that Quoted writes.
   bool Escape(char& c) {
     unsigned code = 0;
-    if (rest_.size() < 4) return false;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + 4, code, 16);
-    if (error != std::errc() || end != rest_.data() + 4 || code > 0x7F) return false;
+    if (rest_.size() < 4 || !ParseNumber(rest_.substr(0, 4), code, 16) || code > 0x7F) return false;
     rest_.remove_prefix(4);
     c = static_cast<char>(code);
     return true;

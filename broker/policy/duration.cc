@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
+
+#include "broker/base/split.h"
 
 namespace gearstalk {
 namespace {
@@ -35,9 +37,9 @@ std::string DurationForm(Time least, Time most) {
 
 std::optional<Time> ParseDuration(std::string_view text) {
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  const Time unit = UnitNamed(text.substr(static_cast<std::size_t>(end - text.data())));
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (!ParseNumber(text.substr(0, digits), number)) return std::nullopt;
+  const Time unit = UnitNamed(text.substr(digits));
   if (unit == 0 || number > static_cast<std::uint64_t>(kLongestDuration / unit)) {
     return std::nullopt;
   }

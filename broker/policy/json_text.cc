@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
+#include "broker/base/split.h"
 #include "broker/base/utf8.h"
 
 namespace gearstalk {
@@ -123,8 +123,7 @@ bool JsonText::Escape(std::string* text) {
 
 bool JsonText::Hex(std::uint32_t& code) {
   if (!Take('u') || rest_.size() < 4) return false;
-  const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + 4, code, 16);
-  if (error != std::errc() || end != rest_.data() + 4) return false;
+  if (!ParseNumber(rest_.substr(0, 4), code, 16)) return false;
   rest_.remove_prefix(4);
   return true;
 }

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "broker/base/split.h"
 #include "broker/policy/json_text.h"
 
 namespace gearstalk {
@@ -161,8 +160,7 @@ JsonPointer::JsonPointer(std::string_view text) : text_(text) {
     const std::string_view part = text.substr(0, text.find('/'));
     Part step{UnescapedPart(part)};
     std::uint64_t index = 0;
-    std::from_chars(part.data(), part.data() + part.size(), index);
-    if (fmt::format("{}", index) == part) step.index = index;
+    if (ParseNumber(part, index) && fmt::format("{}", index) == part) step.index = index;
     parts_.push_back(std::move(step));
     text.remove_prefix(part.size());
   }

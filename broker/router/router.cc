@@ -17,6 +17,7 @@
 #include <string>
 
 #include "broker/base/check.h"
+#include "broker/base/split.h"
 #include "broker/server/router_process.h"
 
 namespace gearstalk {
@@ -319,7 +320,10 @@ void Router::PauseAccepting(int error) {
 }
 
 int RunAsRouter(int argc, char** argv) {
-  const auto number = [&](int at) { return argc > at ? std::strtoul(argv[at], nullptr, 10) : 0; };
+  const auto number = [&](int at) {
+    std::size_t parsed = 0;
+    return argc > at && ParseNumber(argv[at], parsed) ? parsed : 0;
+  };
   const std::string name = "gearstalkd-r" + std::to_string(number(2));
   prctl(PR_SET_NAME, name.c_str());
   // The broker's signals are the broker's business.

@@ -174,7 +174,9 @@ Result<Descriptor> OpenTcp(const ListenAddress& address, const addrinfo& at, boo
 Result<std::vector<Descriptor>> OpenAllTcp(const ListenAddress& address, const addrinfo& at) {
   std::vector<Descriptor> fds;
   fds.emplace_back() = GS_TRY(OpenTcp(address, at, false));
-  if (address.sockets == 1 || std::stoi(address.port) == 0) return fds;
+  std::uint16_t port = 0;
+  const bool chosen = ParsePort(address.port, port) && port == 0;
+  if (address.sockets == 1 || chosen) return fds;
   fds.clear();
   while (fds.size() < address.sockets) fds.emplace_back() = GS_TRY(OpenTcp(address, at, true));
   return fds;
@@ -224,11 +226,8 @@ Result<ListenAddress> ListenAddress::Parse(std::string_view text, std::string_vi
   address.port = rest.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (host.empty()) return bad("a host is missing before the colon");
-  const bool digits = address.port.find_first_not_of("0123456789") == std::string::npos;
-  if (address.port.empty() || address.port.size() > 5 || !digits ||
-      std::stoi(address.port) > 65535) {
-    return bad("the port is a number from 0 to 65535");
-  }
+  std::uint16_t port = 0;
+  if (!ParsePort(address.port, port)) return bad("the port is a number from 0 to 65535");
   address.host = host;
   return address;
 }

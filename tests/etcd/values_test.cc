@@ -56,7 +56,7 @@ TEST(Endpoints, AreHostAndPort) {
   EXPECT_TRUE(EndpointName::Parse("https://etcd-1:2379").value().tls);
   EXPECT_EQ(EndpointName::Parse("[::1]:2379").value().address, "[::1]:2379");
   for (const char* bad : {"", "host", ":2379", "host:", "host:0", "host:70000", "::1:2379",
-                          "http://host:2379", "host:23x", "a b:1"}) {
+                          "http://host:2379", "host:23x", "host:002379", "a b:1"}) {
     EXPECT_FALSE(EndpointName::Parse(bad).ok()) << bad;
   }
 }
