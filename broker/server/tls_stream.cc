@@ -17,6 +17,9 @@ namespace {
 // Memory that an idle connection may keep for what it sends next, in bytes.
 constexpr std::size_t kKept = 4096;
 
+// Why a stream failed of which OpenSSL knows no reason.
+constexpr char kLost[] = "connection lost";
+
 }  // namespace
 
 // A BIO over the stream's own bytes. It takes all that is written, so that OpenSSL never waits to
@@ -102,7 +105,7 @@ void TlsStream::Shake() {
   if (done == 1) {
     state_ = State::kOpen;
   } else if (SSL_get_error(ssl_, done) != SSL_ERROR_WANT_READ) {
-    Fail();
+    Fail(TlsReason(kLost));
   }
 }
 
@@ -127,7 +130,7 @@ std::size_t TlsStream::Read(std::span<char> space) {
       ended_ = true;
       break;
     default:
-      Fail();
+      Fail(TlsReason(kLost));
   }
   return 0;
 }
@@ -140,7 +143,7 @@ std::size_t TlsStream::Write(std::string_view bytes) {
     std::size_t part = 0;
     ERR_clear_error();
     if (SSL_write_ex(ssl_, bytes.data() + taken, bytes.size() - taken, &part) != 1) {
-      Fail();
+      Fail(TlsReason(kLost));
       break;
     }
     taken += part;

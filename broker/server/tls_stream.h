@@ -61,7 +61,7 @@ class TlsStream {
   struct Pipe;  // how OpenSSL reads and writes
 
   void Shake();
-  void Fail(std::string why = TlsReason("connection lost"));
+  void Fail(std::string why);
 
   std::shared_ptr<const TlsContext> context_;
   ssl_st* ssl_;
