@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -36,8 +35,6 @@ inline Json TextOrNull(std::string_view bytes) { return OrNull(!bytes.empty(), T
 inline Json TimeOrNull(Time time) {
   return time <= 0 || time == kNever ? Json() : Json(Timestamp(time));
 }
-// Seconds from `since` to `now`, at least 0.
-inline double Age(Time now, Time since) { return Seconds(std::max<Time>(now - since, 0)); }
 
 // Long members X_base64 of an object become X, the bytes themselves, where there is no X.
 void DecodeLongBase64(Json& object);

@@ -192,6 +192,15 @@ Json ObjectOf(const StateCounts& jobs) {
           {"urgent", jobs.urgent}};
 }
 
+Groups::Counts CountsOfGroups(const Tube* tube) {
+  return tube == nullptr || tube->groups() == nullptr ? Groups::Counts{} : tube->groups()->counts();
+}
+
+Json AgeOfOldestReady(const Tube* tube, Time now) {
+  const auto age = tube == nullptr ? std::nullopt : OldestReadyAge(*tube, now);
+  return age ? Json(*age) : Json();
+}
+
 template <typename Counted>
 Json CountersOf(const Counted& counted) {
   Json object = Json::object();
@@ -205,12 +214,10 @@ Json CountersOf(const Counted& counted) {
 
 Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, Time now) {
   const bool there = tube != nullptr, paused = there && tube->paused();
-  const Groups::Counts groups =
-      !there || tube->groups() == nullptr ? Groups::Counts{} : tube->groups()->counts();
+  const Groups::Counts groups = CountsOfGroups(tube);
   const auto count = [tube](auto number) {
     return tube == nullptr ? 0 : std::invoke(number, *tube);
   };
-  const auto oldest = there ? OldestReadyAge(*tube, now) : std::nullopt;
   const MaxQueue& limits = there ? tube->settings.max_queue : engine.ConfiguredMaxQueue(name);
   return {{"name", TextOf(name)},
           {"ref", RefOf(name)},
@@ -219,7 +226,7 @@ Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, T
            ObjectOf(StateCounts{count(&Tube::ready), count(&Tube::reserved), count(&Tube::delayed),
                                 count(&Tube::buried), count(&Tube::urgent)})},
           {"counters", there ? CountersOf(*tube) : CountersOf(EngineStats())},
-          {"oldest_ready_age_seconds", oldest ? Json(*oldest) : Json()},
+          {"oldest_ready_age_seconds", AgeOfOldestReady(tube, now)},
           {"workers", count(&Tube::workers)},
           {"using", count(&Tube::using_count)},
           {"watching", count(&Tube::watching)},

@@ -1,7 +1,5 @@
 #include "admin/metrics/job_metrics.h"
 
-#include <algorithm>
-
 #include "broker/engine/slab.h"
 
 namespace gearstalk {
@@ -48,7 +46,7 @@ std::span<const JobCounter> JobCounters() { return kCounters; }
 std::optional<double> OldestReadyAge(const Tube& tube, Time now) {
   const Job* const oldest = tube.OldestReady();
   if (oldest == nullptr) return std::nullopt;
-  return Seconds(std::max<Time>(now - oldest->created, 0));
+  return Age(now, oldest->created);
 }
 
 void AddJobs(const Engine& engine, MetricText& text) {

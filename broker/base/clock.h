@@ -14,6 +14,8 @@ inline constexpr Time kSecond = 1'000'000'000;
 constexpr double Seconds(Time span) {
   return static_cast<double>(span) / static_cast<double>(kSecond);
 }
+// Seconds from `since` to `now`, at least 0.
+constexpr double Age(Time now, Time since) { return Seconds(now > since ? now - since : 0); }
 
 // Later than anything; what "never" is called in deadlines.
 inline constexpr Time kNever = INT64_MAX;
