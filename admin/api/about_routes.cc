@@ -30,7 +30,7 @@ Json SessionObject(const Caller& caller) {
 std::string Cookie(const Call& call, std::string_view value, Time lasts) {
   const std::string& base = call.services.guard.settings().base_path;
   const std::string* const scheme = call.request.Header("x-forwarded-proto");
-  return fmt::format("gearstalk_session={}; Path={}; Max-Age={}; HttpOnly; SameSite=Strict{}",
+  return fmt::format("{}{}; Path={}; Max-Age={}; HttpOnly; SameSite=Strict{}", Guard::kCookieStart,
                      value, base.empty() ? "/" : base, lasts / kSecond,
                      scheme != nullptr && *scheme == "https" ? "; Secure" : "");
 }

@@ -14,7 +14,6 @@ constexpr std::size_t kMaxSessions = 1024;
 constexpr int kWrongTokens = 5;
 constexpr Time kWrongLasts = 60 * kSecond;
 constexpr std::size_t kRemembered = 4096;  // addresses and callers
-constexpr std::string_view kCookie = "gearstalk_session=";
 
 bool IsAddress(const std::string& host) {
   in6_addr address{};
@@ -104,7 +103,7 @@ std::string_view CookieOf(const HttpRequest& request) {
     if (header != "cookie") continue;
     for (std::string_view pair : Split(value, ';')) {
       while (pair.starts_with(' ')) pair.remove_prefix(1);
-      if (pair.starts_with(kCookie)) return pair.substr(kCookie.size());
+      if (pair.starts_with(Guard::kCookieStart)) return pair.substr(Guard::kCookieStart.size());
     }
   }
   return {};

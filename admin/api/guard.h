@@ -26,6 +26,8 @@ struct AccessSettings {
 class Guard {
  public:
   static constexpr Time kSessionLasts = 12 * 3600 * kSecond;
+  // The cookie of a session is this, then the session.
+  static constexpr std::string_view kCookieStart = "gearstalk_session=";
 
   void SetAccess(AccessSettings settings) { settings_ = std::move(settings); }
   const AccessSettings& settings() const { return settings_; }
