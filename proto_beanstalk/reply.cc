@@ -81,9 +81,10 @@ Next WriteName(Output& out, std::string_view word, std::string_view name) {
   return Next::kGoOn;
 }
 
-void WriteJob(Output& out, std::string_view word, const Job& job) {
+Next WriteJob(Output& out, std::string_view word, const Job& job) {
   WriteLine(out, word, job.id(), std::uint64_t{job.body_size()});
   WriteBody(out, job);
+  return Next::kGoOn;
 }
 
 Next WriteYaml(Output& out, std::string_view yaml) {

@@ -39,7 +39,7 @@ Next WriteNumber(Output& out, std::string_view word, std::uint64_t number);
 Next WriteName(Output& out, std::string_view word, std::string_view name);
 
 // "<word> <id> <bytes>" CRLF body CRLF. Large bodies are sent uncopied.
-void WriteJob(Output& out, std::string_view word, const Job& job);
+Next WriteJob(Output& out, std::string_view word, const Job& job);
 
 // "OK <bytes>" CRLF text CRLF.
 Next WriteYaml(Output& out, std::string_view yaml);

@@ -213,8 +213,7 @@ Next Session::Reply(Job& job, const JobReply& reply) {
   if (job.has_body()) {
     Output& output = out();
     output.HoldUntil(reply.lsn);
-    WriteJob(output, reply.word, job);
-    return Next::kGoOn;
+    return WriteJob(output, reply.word, job);
   }
   return AwaitBodyOf(job, reply);
 }
@@ -233,9 +232,9 @@ Next Session::GoOnWithBody() {
   const JobReply& reply = pending->reply;
   if (pending->state() == BodyWait::State::kHere) {
     if (reply.taken) engine().Given(now(), *this, pending->job()->id());
-    Reply(*pending->job(), reply);
+    const Next next = Reply(*pending->job(), reply);
     engine().bodies().LetGo(*pending);
-    return Next::kGoOn;
+    return next;
   }
   return reply.until ? ReserveUntil(*this, *reply.until) : Reply(kInternalError);
 }
