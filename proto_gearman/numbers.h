@@ -29,6 +29,7 @@ inline Time ByEveryClock(Time epoch) {
 struct Decimal : fmt::format_int {
   using format_int::format_int;
   Decimal(const Decimal&) = delete;
+  Decimal& operator=(const Decimal&) = delete;
   operator std::string_view() const { return {data(), size()}; }
 };
 
