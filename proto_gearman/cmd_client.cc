@@ -36,13 +36,16 @@ void Refuse(Session& session, Code code, std::string_view tube) {
 // `due`: not before.
 void Submit(Session& session, Request& request, JobObserver* waiter, std::string_view reducer = {},
             Time due = 0) {
-  Submission submission{
-      .tube = request.arguments.at[0], .waiter = waiter, .due = due, .reducer = reducer};
+  const std::string_view tube = request.arguments.at[0];
   JobPtr job = TakeJob(request);
-  if (job == nullptr) return Refuse(session, session.engine().RefuseBody(), submission.tube);
+  if (job == nullptr) return Refuse(session, session.engine().RefuseBody(), tube);
   job->priority = session.context().options.priorities.Of(request.type);
-  submission.unique_is_body = job->unique() == kBodyIsKey;
-  session.Submit(std::move(job), submission);
+  const bool unique_is_body = job->unique() == kBodyIsKey;
+  session.Submit(std::move(job), {.tube = tube,
+                                  .waiter = waiter,
+                                  .due = due,
+                                  .reducer = reducer,
+                                  .unique_is_body = unique_is_body});
 }
 
 std::string_view Flag(bool set) { return set ? "1" : "0"; }

@@ -158,9 +158,11 @@ void Session::Submit(JobPtr job, const Submission& submission) {
   ComparisonPtr compared;
   const Added added = engine().Submit(Now(), *this, std::move(job), submission, &compared);
   if (!Waits(compared)) return ReplySubmitted(*this, added, submission.tube);
-  submit_ = std::make_unique<Submitting>(
-      Submitting{std::move(job), submission, std::string(submission.tube),
-                 std::string(submission.reducer), std::move(compared)});
+  submit_ = std::make_unique<Submitting>(Submitting{.job = std::move(job),
+                                                    .submission = submission,
+                                                    .tube = std::string(submission.tube),
+                                                    .reducer = std::string(submission.reducer),
+                                                    .compared = std::move(compared)});
   submit_->submission.tube = submit_->tube;
   submit_->submission.reducer = submit_->reducer;
 }

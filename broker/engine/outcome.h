@@ -26,10 +26,10 @@ struct Outcome {
 
 // A submit of Gearman's, beside its job.
 struct Submission {
-  std::string_view tube;
+  std::string_view tube{};
   JobObserver* waiter = nullptr;  // foreground: who waits; nullptr = background, durable
   Time due = 0;                   // not before, by the wall clock (epoch)
-  std::string_view reducer;
+  std::string_view reducer{};
   bool unique_is_body = false;  // Gearman's "-"
 };
 
