@@ -38,9 +38,14 @@ std::string ErrorLine(std::string_view code, std::string_view text) {
   return fmt::format("ERR {} {}\r\n", code, line);
 }
 
+// Says the error and returns its code, so that a handler can end with it.
+Code SayError(Session& session, Code code, std::string_view line) {
+  Say(session, line);
+  return code;
+}
+
 Code SayInvalid(Session& session, std::string_view text) {
-  Say(session, ErrorLine("INVALID_ARGUMENTS", text));
-  return Code::kInvalid;
+  return SayError(session, Code::kInvalid, ErrorLine("INVALID_ARGUMENTS", text));
 }
 
 Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_found) {
@@ -131,8 +136,8 @@ Ended ScheduleLine(Session& session, const TextLine& line) {
     return SayInvalid(session, "Expected: schedule NAME run|on|off");
   }
   if (outcome.code == Code::kInUse) {
-    Say(session, ErrorLine("STILL_RUNNING", "The last run is not finished"));
-    return outcome.code;
+    return SayError(session, outcome.code,
+                    ErrorLine("STILL_RUNNING", "The last run is not finished"));
   }
   return SayOutcome(session, outcome, ErrorLine("UNKNOWN_SCHEDULE", name));
 }
@@ -153,8 +158,7 @@ Ended Show(Session& session, const TextLine& line) {
 
 Ended Cancel(Session& session, const TextLine& line) {
   if (line.count != 3 || !SameWord(line.words[1], "job")) {
-    Say(session, "ERR UNKNOWN_ERROR\r\n");
-    return Code::kInvalid;
+    return SayError(session, Code::kInvalid, "ERR UNKNOWN_ERROR\r\n");
   }
   const JobId id = session.IdOf(line.words[2]);
   return SayOutcome(session, session.engine().Cancel(session.Now(), id), "ERR UNKNOWN_JOB\r\n");
@@ -178,8 +182,8 @@ Ended Drop(Session& session, const TextLine& line) {
   if (!NamesFunction(line)) return SayNamesNone(session, line);
   const Outcome outcome = session.engine().DropFunction(line.words[2]);
   if (outcome.code == Code::kInUse) {
-    Say(session, "ERR there are still connected workers or executing clients\r\n");
-    return outcome.code;
+    return SayError(session, outcome.code,
+                    "ERR there are still connected workers or executing clients\r\n");
   }
   return SayOutcome(session, outcome, "ERR function not found\r\n");
 }
@@ -228,8 +232,7 @@ Ended Verbose(Session& session, const TextLine&) {
 Ended Shutdown(Session& session, const TextLine& line) {
   const bool graceful = line.count == 2 && SameWord(line.words[1], "graceful");
   if (line.count > 1 && !graceful) {
-    Say(session, "ERR UNKNOWN_SHUTDOWN_ARGUMENTS\r\n");
-    return Code::kInvalid;
+    return SayError(session, Code::kInvalid, "ERR UNKNOWN_SHUTDOWN_ARGUMENTS\r\n");
   }
   const Options& options = session.context().options;
   if (!options.shutdown || !options.may_shut_down(session.peer())) {
@@ -289,6 +292,7 @@ constexpr std::array<AdminCommand, kAdminWords> kAdminCommands{{
     {"verbose", 1, nullptr, Verbose, About::kBroker, right::kAdmin},
     {"shutdown", 1, nullptr, Shutdown, About::kBroker, right::kAdmin, 0, SIZE_MAX, kShutdown},
 }};
+static_assert(!kAdminCommands.back().word.empty(), "kAdminWords is the number of rows");
 constexpr std::size_t kLongestWord = [] {
   std::size_t longest = 0;
   for (const AdminCommand& row : kAdminCommands) longest = std::max(longest, row.word.size());
