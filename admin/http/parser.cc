@@ -65,13 +65,19 @@ void HttpParser::set_max_body(std::size_t bytes) {
   }
 }
 
+std::size_t HttpParser::TakeLinePart(std::string_view bytes, std::size_t& used) {
+  const std::size_t end = std::min(bytes.find('\n', used), bytes.size() - 1) + 1;
+  const std::string_view part = bytes.substr(used, end - used);
+  head_ += part;
+  used = end;
+  return part.size();
+}
+
 // Line by line, so that a head which comes byte by byte is not searched again and again.
 std::size_t HttpParser::TakeHead(std::string_view bytes) {
   std::size_t used = 0;
   while (state_ == State::kHead && used < bytes.size()) {
-    const std::size_t end = std::min(bytes.find('\n', used), bytes.size() - 1) + 1;
-    head_ += bytes.substr(used, end - used);
-    used = end;
+    TakeLinePart(bytes, used);
     if (head_.size() > kMaxHead) {
       Bad(431);
     } else if (head_ == "\n" || head_ == "\r\n") {
@@ -218,10 +224,7 @@ std::size_t HttpParser::TakeChunked(std::string_view bytes) {
 
 // Whether `head_` holds a whole line now, its end included.
 bool HttpParser::TakeLine(std::string_view bytes, std::size_t& used) {
-  const std::size_t end = std::min(bytes.find('\n', used), bytes.size() - 1) + 1;
-  head_ += bytes.substr(used, end - used);
-  trailers_ += end - used;
-  used = end;
+  trailers_ += TakeLinePart(bytes, used);
   if (head_.size() > kMaxHead || trailers_ > max_body_ + kMaxHead) return Bad(431);
   return head_.ends_with('\n');
 }

@@ -44,6 +44,8 @@ class HttpParser {
   enum class Part : std::uint8_t { kChunkSize, kChunk, kChunkEnd, kTrailer };
 
   std::size_t TakeHead(std::string_view bytes);
+  // Appends the bytes from `used` on to `head_`, up to the end of a line; returns their number.
+  std::size_t TakeLinePart(std::string_view bytes, std::size_t& used);
   std::size_t TakeBody(std::string_view bytes);
   std::size_t TakeChunked(std::string_view bytes);
   bool TakeLine(std::string_view bytes, std::size_t& used);
