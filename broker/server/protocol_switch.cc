@@ -32,8 +32,9 @@ ProtocolSwitch::ProtocolSwitch(std::span<Protocol* const> protocols, Wire& wire)
   const auto greeted = std::count_if(protocols.begin(), protocols.end(),
                                      [](const Protocol* each) { return each->NeedsGreeting(); });
   alone_ = Count() - greeted == 1 && !protocols.front()->NeedsGreeting();
-  first_word_ = alone_;
-  if (alone_) SetOwner(0);
+  if (!alone_) return;
+  SetOwner(0);
+  state_ = State::kGreeting;
 }
 
 ProtocolSwitch::~ProtocolSwitch() {
@@ -43,6 +44,7 @@ ProtocolSwitch::~ProtocolSwitch() {
 void ProtocolSwitch::SetOwner(int index) {
   SessionOf(index);
   owner_ = index;
+  state_ = State::kOwned;
   ++protocols_[static_cast<std::size_t>(index)]->connections_;
 }
 
@@ -75,13 +77,14 @@ const Session* ProtocolSwitch::Describing() const {
 }
 
 bool ProtocolSwitch::Idle() const {
-  return busy_guest_ < 0 &&
+  return state_ != State::kAnswering &&
          std::all_of(sessions_.begin(), sessions_.end(),
                      [](const auto& session) { return session == nullptr || session->Idle(); });
 }
 
 std::span<char> ProtocolSwitch::BodySpace() {
-  return owner_ < 0 || busy_guest_ >= 0 ? std::span<char>() : owner()->BodySpace();
+  const bool has_none = owner_ < 0 || state_ == State::kAnswering;
+  return has_none ? std::span<char>() : owner()->BodySpace();
 }
 
 void ProtocolSwitch::OnEof() {
@@ -96,24 +99,17 @@ bool ProtocolSwitch::Leave() {
 }
 
 InputResult ProtocolSwitch::OnInput(std::string_view bytes) {
-  if (first_word_ && !bytes.empty()) {
+  if (state_ == State::kGreeting && !bytes.empty()) {
     const Claim http = SniffHttp(bytes);
     if (http == Claim::kYes) return RefuseHttp();
     if (http == Claim::kMaybe || SniffGreeting(bytes) == Claim::kMaybe) return {0, Next::kBytes};
-    first_word_ = false;
+    state_ = State::kOwned;
   }
   std::size_t used = 0;
   // Most input is run by one call, which needs no turn.
   std::optional<Turn> turn;
   for (;;) {
-    InputResult result{0, Next::kBytes};
-    if (busy_guest_ >= 0) {
-      result = RunGuest(busy_guest_, {}, Session::Scope::kOneMessage);
-    } else if (owner_ >= 0) {
-      result = RunOwner(bytes);
-    } else if (!bytes.empty()) {
-      result = Foreign(bytes);
-    }
+    const InputResult result = RunNext(bytes);
     used += result.bytes;
     bytes.remove_prefix(result.bytes);
     // kForeign from here means: one message was answered, look again.
@@ -123,6 +119,19 @@ InputResult ProtocolSwitch::OnInput(std::string_view bytes) {
     if (turn->Over(wire_.out()) && !bytes.empty()) return {used, Next::kYield};
     turn->Count();
   }
+}
+
+InputResult ProtocolSwitch::RunNext(std::string_view bytes) {
+  switch (state_) {
+    case State::kGreeting:
+    case State::kOwned:
+      return RunOwner(bytes);
+    case State::kAnswering:
+      return RunGuest(answering_, {}, Session::Scope::kOneMessage);
+    case State::kUndecided:
+      break;
+  }
+  return bytes.empty() ? InputResult{0, Next::kBytes} : Foreign(bytes);
 }
 
 InputResult ProtocolSwitch::RunOwner(std::string_view bytes) {
@@ -185,10 +194,11 @@ InputResult ProtocolSwitch::RefuseHttp() {
 
 // Runs one message; kForeign says that it ran and that the next one is to be looked at afresh.
 InputResult ProtocolSwitch::RunGuest(int index, std::string_view bytes, Session::Scope scope) {
-  const bool was_busy = busy_guest_ == index;
+  const bool was_busy = state_ == State::kAnswering && answering_ == index;
   const InputResult result = SessionOf(index).OnInput(bytes, scope);
   const bool busy = result.next == Next::kYield || result.next == Next::kWait;
-  busy_guest_ = busy ? index : -1;
+  answering_ = busy ? index : -1;
+  state_ = busy ? State::kAnswering : owner_ < 0 ? State::kUndecided : State::kOwned;
   const bool ran = result.next == Next::kBytes && (result.bytes > 0 || was_busy);
   return ran ? InputResult{result.bytes, Next::kForeign} : result;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -43,9 +44,28 @@ class ProtocolSwitch {
   bool Idle() const;
 
  private:
+  // Where the next input goes. A connection of a listener with one protocol begins in kGreeting,
+  // others in kUndecided.
+  //
+  //   kGreeting ----1----> kOwned <----3----> kAnswering
+  //                           ^                   ^
+  //                           2                   |
+  //                           |                   |
+  //                       kUndecided <-----3------+
+  //
+  // 1: the first word is known. 2: a protocol claims a message. 3: the answer of a guest does not
+  // fit into one turn; back when it is complete.
+  enum class State : std::uint8_t {
+    kGreeting,   // has an owner; what came so far may become a greeting, or HTTP
+    kUndecided,  // no owner yet
+    kOwned,
+    kAnswering,  // a guest makes its answer; input waits
+  };
+
   Session* At(int index) const { return sessions_[static_cast<std::size_t>(index)].get(); }
   Session& SessionOf(int index);
   void SetOwner(int index);
+  InputResult RunNext(std::string_view bytes);
   Claim SniffGreeting(std::string_view bytes);
   InputResult RunOwner(std::string_view bytes);
   InputResult RunGuest(int index, std::string_view bytes, Session::Scope scope);
@@ -57,11 +77,11 @@ class ProtocolSwitch {
   std::span<Protocol* const> protocols_;
   Wire& wire_;
   std::array<std::unique_ptr<Session>, kMaxProtocols> sessions_;
-  bool alone_ = false;       // a single protocol gets everything
-  bool first_word_ = false;  // alone, and what came so far may become a greeting, or HTTP
+  bool alone_ = false;  // a single protocol gets everything
+  State state_ = State::kUndecided;
   int owner_ = -1;
-  int guest_ = -1;       // answered the latest line of administration of an undecided connection
-  int busy_guest_ = -1;  // a guest whose answer is not complete
+  int guest_ = -1;      // answered the latest line of administration of an undecided connection
+  int answering_ = -1;  // the guest of kAnswering
 };
 
 }  // namespace gearstalk
