@@ -55,7 +55,7 @@ class BodiesTest : public ::testing::Test {
 
 // A broker that starts with the records of another, and whose bodies leave memory.
 struct StartedAgain {
-  explicit StartedAgain(std::vector<KeptRecord> records)
+  explicit StartedAgain(std::vector<OwnedRecord> records)
       : journal(new ShelfJournal(std::move(records))) {
     broker.engine.SetLimits({.bodies = 1});
   }

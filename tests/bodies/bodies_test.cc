@@ -263,7 +263,7 @@ TEST_F(BodiesTest, ADamagedJobWhoseRecordHasNoBodyIsNeverReadyWithoutIt) {
   EXPECT_EQ("", a.Say("peek 1\r\n"));
   journal->AnswerAll();
   EXPECT_EQ("INTERNAL_ERROR\r\n", a.Hear());
-  std::vector<KeptRecord> records;
+  std::vector<OwnedRecord> records;
   broker.engine.records().Capture(1, [&](Record record) {
     record.body_left_out = 0;
     records.emplace_back(record);

@@ -37,9 +37,9 @@ class GroupsOfBodies : public BodiesTest {
     return wrong.find("group") == std::string::npos ? "" : wrong;
   }
   // What a start reads that leaves out bodies.
-  std::vector<KeptRecord> WithoutBodies() {
-    std::vector<KeptRecord> records;
-    for (const KeptRecord& record : journal->kept().records()) {
+  std::vector<OwnedRecord> WithoutBodies() {
+    std::vector<OwnedRecord> records;
+    for (const OwnedRecord& record : journal->kept().records()) {
       Record view = record.View();
       view.body_left_out = static_cast<std::uint32_t>(std::exchange(view.body, {}).size());
       records.emplace_back(view);

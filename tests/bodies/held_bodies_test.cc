@@ -30,9 +30,9 @@ class HeldBodies : public BodiesTest {
     return broker.engine.transfers().Hold("t", job).id;
   }
   // The journal of the broker, as a start reads it that leaves out bodies.
-  std::vector<KeptRecord> WithoutBodies() const {
-    std::vector<KeptRecord> records;
-    for (const KeptRecord& kept : journal->kept().records()) {
+  std::vector<OwnedRecord> WithoutBodies() const {
+    std::vector<OwnedRecord> records;
+    for (const OwnedRecord& kept : journal->kept().records()) {
       Record record = kept.View();
       if (record.body.size() >= kLeastLeftOut) {
         record.body_left_out = static_cast<std::uint32_t>(record.body.size());
@@ -76,7 +76,7 @@ class ReadMeanwhile : public HeldBodies {
     shelf.Shelve(1, BodyOf(1));
     shelf.Answer(standby.records());
     standby.SetLimits({.bodies = 1});
-    for (const KeptRecord& record : WithoutBodies()) Apply(record.View());
+    for (const OwnedRecord& record : WithoutBodies()) Apply(record.View());
     EXPECT_FALSE(query.Knows(1, *standby.Find(1)));
     Record held;
     held.kind = Record::Kind::kChange;

@@ -175,8 +175,8 @@ TEST_F(KeyedBodies, AMoveTakesTheKeyAlong) {
 TEST_F(KeyedBodies, AStartWithoutBodiesKnowsTheirKeys) {
   Put();
   Put();
-  std::vector<KeptRecord> records;
-  for (const KeptRecord& kept : journal->kept().records()) {
+  std::vector<OwnedRecord> records;
+  for (const OwnedRecord& kept : journal->kept().records()) {
     Record record = kept.View();
     const BodyHash hash = HashOfBody(record.body);
     if (record.kind == Record::Kind::kPut) {

@@ -18,8 +18,8 @@ namespace gearstalk {
 class ShelfJournal final : public Journal {
  public:
   ShelfJournal() = default;
-  explicit ShelfJournal(std::vector<KeptRecord> records) : kept_(std::move(records)) {
-    for (const KeptRecord& record : kept_.records()) Shelve(record.View());
+  explicit ShelfJournal(std::vector<OwnedRecord> records) : kept_(std::move(records)) {
+    for (const OwnedRecord& record : kept_.records()) Shelve(record.View());
   }
 
   Status Start(LiveState& state, JournalEvents& events) override {
@@ -27,7 +27,7 @@ class ShelfJournal final : public Journal {
     return kept_.Start(state, events);
   }
   // A start finds these records; the bodies that they leave out are on the shelf.
-  void Replay(std::vector<KeptRecord> records) { kept_ = KeptJournal(std::move(records)); }
+  void Replay(std::vector<OwnedRecord> records) { kept_ = KeptJournal(std::move(records)); }
   // Answers go there, without a Start.
   void Answer(LiveState& state) { state_ = &state; }
   bool Persistent() const override { return true; }

@@ -435,7 +435,7 @@ TEST_F(Attempts, RetentionBeginsWithTheStartIfNobodyKnowsWhenAJobWasBuried) {
   buried.tube = "t";
   buried.state = Record::State::kBuried;
   buried.burial = 1;
-  KeptJournal old({KeptRecord(buried)});
+  KeptJournal old({OwnedRecord(buried)});
   const PolicyRules rules({{.match = "t", .values = {{"keep_buried", "10s"}}}});
   Restarted after(old, rules, Now());
   after.engine.Tick(Now() + 9 * kSecond);

@@ -17,7 +17,7 @@ class JournalTest : public EngineTest {
   std::vector<Record::Kind> Since(Lsn before) const {
     std::vector<Record::Kind> kinds;
     for (Lsn lsn = before; lsn < journal.last(); ++lsn) {
-      kinds.push_back(journal.records()[lsn].kind());
+      kinds.push_back(journal.records()[lsn].View().kind);
     }
     return kinds;
   }
@@ -35,7 +35,7 @@ TEST_F(JournalTest, ChangesThatOutliveARestartAreRecorded) {
   RecordingConsumer& consumer = Connect();
   const auto records = [&](Record::Kind kind, Lsn lsn) {
     ASSERT_EQ(journal.last(), lsn);
-    EXPECT_EQ(kind, journal.records().back().kind());
+    EXPECT_EQ(kind, journal.records().back().View().kind);
   };
   records(kPut, engine.Put(Now(), consumer, MakeJob({})).lsn);
   EXPECT_EQ("reserved 1", Reserve(consumer));
@@ -63,7 +63,7 @@ TEST_F(JournalTest, AReservedJobThatWasBuriedIsHeardOfWithItsRecord) {
   engine.Bury(Now(), consumer, 1, 5);
   const Lsn before = journal.last();
   EXPECT_EQ(before + 1, engine.ReserveJob(Now(), consumer, 1).lsn);
-  EXPECT_EQ(kChange, journal.records().back().kind());
+  EXPECT_EQ(kChange, journal.records().back().View().kind);
 }
 
 TEST_F(JournalTest, ASecondCreateFunctionWaitsForTheRecordOfTheFirst) {
@@ -121,7 +121,7 @@ TEST_F(JournalTest, TheEndOfAJobIsToldWithItsPosition) {
   const Outcome outcome = engine.WorkComplete(Now(), worker, 1, "x");
   EXPECT_EQ(journal.last(), outcome.lsn);
   EXPECT_EQ(journal.last(), client.lsn());
-  EXPECT_EQ(kDelete, journal.records().back().kind());
+  EXPECT_EQ(kDelete, journal.records().back().View().kind);
 }
 
 TEST_F(JournalTest, NoJobIsShownBeforeItsPutIsDurable) {

@@ -29,8 +29,8 @@ class PolicyTest : public EngineTest {
 
   std::vector<std::string> Log() const {
     std::vector<std::string> kinds;
-    for (const KeptRecord& record : journal.records()) {
-      kinds.push_back(std::to_string(static_cast<int>(record.kind())));
+    for (const OwnedRecord& record : journal.records()) {
+      kinds.push_back(std::to_string(static_cast<int>(record.View().kind)));
     }
     return kinds;
   }

@@ -43,8 +43,8 @@ TEST_F(ProduceTest, SubmitInForegroundIsNotJournalled) {
   const JobId id = Foreground("f", Client());
   EXPECT_FALSE(engine.Find(id)->durable);
   EXPECT_EQ(1u, engine.CountWaiters(*engine.Find(id)));
-  for (const KeptRecord& record : journal.records()) {
-    EXPECT_NE(Record::Kind::kPut, record.kind());
+  for (const OwnedRecord& record : journal.records()) {
+    EXPECT_NE(Record::Kind::kPut, record.View().kind);
   }
 }
 
@@ -250,8 +250,8 @@ TEST_F(ProduceTest, ABackgroundSubmissionMakesAForegroundJobDurable) {
   EXPECT_TRUE(engine.Find(id)->durable);
   ASSERT_EQ(before + 1, journal.last());
   EXPECT_EQ(joined.lsn, journal.last());
-  EXPECT_EQ(Record::Kind::kPut, journal.records().back().kind());
-  EXPECT_EQ(id, journal.records().back().id());
+  EXPECT_EQ(Record::Kind::kPut, journal.records().back().View().kind);
+  EXPECT_EQ(id, journal.records().back().View().id);
   engine.Forget(client);
   EXPECT_EQ("ready", State(id));
 }

@@ -15,7 +15,7 @@ class ReplayTest : public EngineTest {
  protected:
   // A broker that starts with what the journal of this one holds.
   struct Restarted {
-    explicit Restarted(std::vector<KeptRecord> records, Time now = kNever)
+    explicit Restarted(std::vector<OwnedRecord> records, Time now = kNever)
         : journal(std::move(records)), engine({}, journal) {
       Restart(journal, engine, now);
     }
@@ -270,7 +270,7 @@ TEST_F(ReplayTest, RecordsOfUnknownJobsAreSkipped) {
   Reserve(consumer);
   engine.Release(Now(), consumer, 1, 0, 0);
   engine.Delete(Now(), consumer, 1);
-  std::vector<KeptRecord> records = journal.records();
+  std::vector<OwnedRecord> records = journal.records();
   records.erase(records.begin());
   Restarted other(records);
   EXPECT_EQ(nullptr, other.engine.NextJob(0));
@@ -325,7 +325,7 @@ TEST_F(ReplayTest, AnyRecordsThatTheCodecTakesLeaveASoundEngine) {
   RecordCodec codec;
   std::size_t taken = 0;
   for (int round = 0; round < 3000; ++round) {
-    std::vector<KeptRecord> records;
+    std::vector<OwnedRecord> records;
     for (int i = 0; i < 12; ++i) {
       const Record record = any.Next(i % 2 == 1);
       ByteBuffer bytes;
@@ -358,7 +358,7 @@ Record BuriedWithoutABody(std::string_view why) {
 }
 
 TEST_F(ReplayTest, ADamagedJobStaysBuriedWhereItsBodyIsNotKept) {
-  Restarted other({KeptRecord(BuriedWithoutABody("damaged"))});
+  Restarted other({OwnedRecord(BuriedWithoutABody("damaged"))});
   EXPECT_TRUE(IsDamaged(*other.engine.Find(1)));
   EXPECT_TRUE(other.engine.KickJob(Now(), 1).ok());
   EXPECT_EQ(JobState::kBuried, other.engine.Find(1)->state());
@@ -366,7 +366,7 @@ TEST_F(ReplayTest, ADamagedJobStaysBuriedWhereItsBodyIsNotKept) {
 }
 
 TEST_F(ReplayTest, AJobThatNeverHadABodyIsNotDamaged) {
-  Restarted other({KeptRecord(BuriedWithoutABody(""))});
+  Restarted other({OwnedRecord(BuriedWithoutABody(""))});
   EXPECT_FALSE(IsDamaged(*other.engine.Find(1)));
   EXPECT_TRUE(other.engine.KickJob(Now(), 1).ok());
   EXPECT_EQ(JobState::kReady, other.engine.Find(1)->state());

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
 #include <vector>
 
 #include "broker/journal/journal.h"
@@ -42,9 +44,9 @@ class SegmentedJournal final : public Journal {
   void Compact(std::size_t jobs) {
     if (segments_.size() < 2) return;
     for (; at_ < segments_.front().size() && jobs > 0; ++at_) {
-      const KeptRecord& record = segments_.front()[at_];
-      if (record.kind() != Record::Kind::kPut) continue;
-      const bool lives = state_->Capture(record.id(), [&](const Record& now) {
+      const OwnedRecord& record = segments_.front()[at_];
+      if (record.View().kind != Record::Kind::kPut) continue;
+      const bool lives = state_->Capture(record.View().id, [&](const Record& now) {
         segments_.back().emplace_back(now);
         ++lsn_;
       });
@@ -56,9 +58,11 @@ class SegmentedJournal final : public Journal {
   }
 
   // What a restart would read.
-  std::vector<KeptRecord> Log() const {
-    std::vector<KeptRecord> log;
-    for (const auto& segment : segments_) log.insert(log.end(), segment.begin(), segment.end());
+  std::vector<OwnedRecord> Log() const {
+    std::vector<OwnedRecord> log;
+    for (const auto& segment : segments_) {
+      std::copy(segment.begin(), segment.end(), std::back_inserter(log));
+    }
     return log;
   }
 
@@ -73,7 +77,7 @@ class SegmentedJournal final : public Journal {
 
   const std::size_t segment_size_;
   LiveState* state_ = nullptr;
-  std::deque<std::vector<KeptRecord>> segments_;
+  std::deque<std::vector<OwnedRecord>> segments_;
   std::size_t at_ = 0;  // in the oldest segment
   Lsn lsn_ = 0;
 };

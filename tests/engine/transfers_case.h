@@ -41,7 +41,7 @@ class TransfersTest : public EngineTest {
   }
 
   struct Restarted {
-    explicit Restarted(std::vector<KeptRecord> records)
+    explicit Restarted(std::vector<OwnedRecord> records)
         : journal(std::move(records)), engine({}, journal) {
       Restart(journal, engine);
       EXPECT_EQ("", engine.CheckInvariants({}));

@@ -175,7 +175,7 @@ TEST_F(TransfersTest, HeldJobsSurviveARestartWithTheirPhase) {
 
 TEST_F(TransfersTest, CompactionCarriesHeldJobsAndMarks) {
   const JobId id = Hold();
-  std::vector<KeptRecord> carried;
+  std::vector<OwnedRecord> carried;
   const auto keep = [&](const Record& record) { carried.emplace_back(record); };
   engine.records().CaptureSettings(keep);
   EXPECT_TRUE(engine.records().Capture(id, keep));
@@ -517,7 +517,7 @@ TEST_F(TransfersTest, AHeldRecordReplacesTheLiveJobOfItsId) {
   Record held = JobOf("out", id);
   held.transfer.name = "t";
   held.transfer.held = Record::Held::kFirstPhase;
-  std::vector<KeptRecord> records = journal.records();
+  std::vector<OwnedRecord> records = journal.records();
   records.emplace_back(held);
   Restarted again(records);
   EXPECT_EQ(nullptr, again.engine.Find(id));

@@ -11,9 +11,9 @@
 namespace gearstalk {
 namespace {
 
-void ExpectReadable(const std::vector<KeptRecord>& records) {
+void ExpectReadable(const std::vector<OwnedRecord>& records) {
   RecordCodec codec;
-  for (const KeptRecord& kept : records) {
+  for (const OwnedRecord& kept : records) {
     const Record record = kept.View();
     ByteBuffer bytes;
     codec.Encode(record, bytes);

@@ -141,7 +141,7 @@ TEST_F(UniquePuts, TheKeyOfAForegroundJobIsRememberedByThisBrokerAlone) {
   Pass(600 * kSecond);
   EXPECT_EQ(0u, engine.Stats().remembered_keys);
   for (Lsn lsn = before; lsn < journal.last(); ++lsn) {
-    EXPECT_EQ(Record::Kind::kNextId, journal.records()[lsn].kind());
+    EXPECT_EQ(Record::Kind::kNextId, journal.records()[lsn].View().kind);
   }
 }
 
@@ -549,7 +549,7 @@ TEST_F(SchedulesTest, WhatOnlyTheJournalKnowsRunsNothing) {
 TEST_F(SchedulesTest, AStandbyRunsNothing) {
   Engine standby({}, journal);
   ASSERT_TRUE(standby.schedules().Set(Now(), {S().entry}, "UTC").ok());
-  for (const KeptRecord& record : journal.records()) {
+  for (const OwnedRecord& record : journal.records()) {
     ASSERT_TRUE(standby.records().Apply(record.View()).ok());
   }
   standby.Tick(Now() + 70 * kSecond);
@@ -572,9 +572,9 @@ TEST_F(SchedulesTest, ARunThatNoTubeIsLeftForIsTriedAgain) {
 
 TEST_F(SchedulesTest, AJobThatIsReadTwiceHasRunOnce) {
   Pass(60 * kSecond);
-  std::vector<KeptRecord> records = journal.records();
+  std::vector<OwnedRecord> records = journal.records();
   records.push_back(records.back());
-  ASSERT_EQ(Record::Kind::kPut, records.back().kind());
+  ASSERT_EQ(Record::Kind::kPut, records.back().View().kind);
   KeptJournal twice(std::move(records));
   Engine again({}, twice);
   gearstalk::Restart(twice, again);

@@ -26,7 +26,7 @@ class DurableTest : public testing::Test {
   // How many records of jobs were appended.
   std::ptrdiff_t Puts() const {
     return std::count_if(journal.records().begin(), journal.records().end(),
-                         [](const KeptRecord& r) { return r.kind() == Record::Kind::kPut; });
+                         [](const OwnedRecord& r) { return r.View().kind == Record::Kind::kPut; });
   }
 
   World world{World::DefaultOptions(), {}, std::make_unique<KeptJournal>()};

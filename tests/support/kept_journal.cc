@@ -2,45 +2,8 @@
 
 namespace gearstalk {
 
-KeptRecord::KeptRecord(const Record& record)
-    : record_(record),
-      tube_(record.tube),
-      unique_(record.unique),
-      reducer_(record.reducer),
-      body_(record.body),
-      cause_text_(record.failure.cause_text),
-      origin_(record.failure.origin),
-      put_key_(record.put_key),
-      schedule_(record.schedule.name),
-      transfer_(record.transfer.name),
-      mark_(record.transfer.mark),
-      group_(record.group.name),
-      group_source_(record.group.source),
-      home_(record.home.name),
-      home_source_(record.home.source),
-      policy_(record.policy.begin(), record.policy.end()) {}
-
-Record KeptRecord::View() const {
-  Record record = record_;
-  record.tube = tube_;
-  record.unique = unique_;
-  record.reducer = reducer_;
-  record.body = body_;
-  record.failure.cause_text = cause_text_;
-  record.failure.origin = origin_;
-  record.put_key = put_key_;
-  record.schedule.name = schedule_;
-  policy_views_.assign(policy_.begin(), policy_.end());
-  record.policy = policy_views_;
-  record.transfer.name = transfer_;
-  record.transfer.mark = mark_;
-  record.group = {group_, group_source_};
-  record.home = {home_, home_source_};
-  return record;
-}
-
 Status KeptJournal::Start(LiveState& state, JournalEvents& events) {
-  for (const KeptRecord& record : records_) {
+  for (const OwnedRecord& record : records_) {
     if (Status status = state.Apply(record.View()); !status.ok()) return status;
   }
   events.OnActive();

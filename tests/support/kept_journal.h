@@ -9,32 +9,16 @@
 #include <vector>
 
 #include "broker/journal/journal.h"
+#include "broker/journal/owned_record.h"
 
 namespace gearstalk {
-
-// A record that owns its text.
-class KeptRecord {
- public:
-  explicit KeptRecord(const Record& record);
-  Record View() const;
-  Record::Kind kind() const { return record_.kind; }
-  std::uint64_t id() const { return record_.id; }
-
- private:
-  Record record_;
-  std::string tube_, unique_, reducer_, body_;
-  std::string cause_text_, origin_, put_key_, schedule_, transfer_, mark_;
-  std::string group_, group_source_, home_, home_source_;
-  std::vector<std::string> policy_;
-  mutable std::vector<std::string_view> policy_views_;
-};
 
 // A persistent journal whose disk is a vector. What is appended is durable at once, until
 // `HoldBack` is called.
 class KeptJournal final : public Journal {
  public:
   KeptJournal() = default;
-  explicit KeptJournal(std::vector<KeptRecord> records) : records_(std::move(records)) {}
+  explicit KeptJournal(std::vector<OwnedRecord> records) : records_(std::move(records)) {}
 
   Status Start(LiveState& state, JournalEvents& events) override;
   bool Persistent() const override { return true; }
@@ -52,7 +36,7 @@ class KeptJournal final : public Journal {
   JournalStats Stats() const override;
   Status Close() override { return {}; }
 
-  const std::vector<KeptRecord>& records() const { return records_; }
+  const std::vector<OwnedRecord>& records() const { return records_; }
   // Position of the newest record.
   Lsn last() const { return records_.size(); }
   // From now on only MakeDurable and Flush move the durable position.
@@ -73,7 +57,7 @@ class KeptJournal final : public Journal {
   void SetDiskLow(bool low) { disk_low_ = low; }
 
  private:
-  std::vector<KeptRecord> records_;
+  std::vector<OwnedRecord> records_;
   std::set<Record::Kind> refused_;
   std::size_t dropped_ = 0;
   std::uint64_t room_ = UINT64_MAX;
