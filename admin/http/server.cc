@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "admin/http/connection.h"
+#include "broker/base/check.h"
+#include "broker/base/threads.h"
 
 namespace gearstalk {
 namespace {
@@ -108,6 +110,7 @@ bool HttpServer::Crowded(bool unix) const {
 }
 
 void HttpServer::Accept(int fd, HttpPeer peer, bool unix) {
+  GS_DCHECK(OnLoop());
   hooks_.begin_round();
   evutil_make_socket_nonblocking(fd);
   connections_.push_back(std::make_unique<HttpConnection>(*this, fd, std::move(peer)));
@@ -154,6 +157,7 @@ void HttpServer::PauseAccepting(const timeval& pause) {
 }
 
 void HttpServer::OnDurable() {
+  GS_DCHECK(OnLoop());
   for (std::size_t i = 0; i < connections_.size(); ++i) connections_[i]->OnDurable();
 }
 
@@ -164,6 +168,7 @@ void HttpServer::AbandonHeld(bool for_good) {
 }
 
 void HttpServer::CloseSilent() {
+  GS_DCHECK(OnLoop());
   const Time now = hooks_.now();
   std::erase_if(connections_, [&](const auto& each) { return each->Overdue(now); });
   for (const bool unix : {false, true}) {

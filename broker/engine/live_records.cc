@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "broker/base/check.h"
+#include "broker/base/threads.h"
 #include "broker/engine/bad_ends.h"
 #include "broker/engine/operating.h"
 #include "broker/engine/schedules.h"
@@ -33,6 +34,7 @@ std::string_view OriginIn(const Tube& tube, const Record& record) {
 // --- The replay ----------------------------------------------------------------------------------
 
 Status LiveRecords::Apply(const Record& record) {
+  GS_DCHECK(OnLoop());
   store_.records.BeginReplay();
   if (transfers_.Apply(record)) return {};
   switch (record.kind) {
@@ -282,6 +284,7 @@ bool LiveRecords::TakesBodiesLater() const { return store_.bodies.counts().limit
 std::vector<JobId> LiveRecords::MissingBodies() const { return transfers_.MissingBodies(); }
 
 void LiveRecords::OnBody(JobId id, const BodyRead& read) {
+  GS_DCHECK(OnLoop());
   if (read.result == BodyRead::Result::kWhole) transfers_.OnBody(id, read.body);
   const Time now = store_.ticked;
   const auto found = store_.bodies.OnRead(now, id, read);
@@ -290,6 +293,7 @@ void LiveRecords::OnBody(JobId id, const BodyRead& read) {
 }
 
 bool LiveRecords::Capture(JobId id, const std::function<void(const Record&)>& emit) {
+  GS_DCHECK(OnLoop());
   const Job* job = store_.jobs.Find(id);
   Record record;
   const SeenKeys::Seen* const seen = job == nullptr ? store_.seen.FindById(id) : nullptr;
@@ -307,6 +311,7 @@ bool LiveRecords::Capture(JobId id, const std::function<void(const Record&)>& em
 }
 
 void LiveRecords::CaptureSettings(const std::function<void(const Record&)>& emit) {
+  GS_DCHECK(OnLoop());
   emit(store_.ids.Capture());
   schedules_.Capture(emit);
   transfers_.CaptureMarks(emit);

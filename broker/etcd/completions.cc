@@ -34,6 +34,7 @@ void Completions::Wait() {
 }
 
 void Completions::Run() {
+  GS_DCHECK(OnLoop());
   std::uint64_t count = 0;
   // It may not be readable: then there is nothing new, or what is new comes with the next call.
   static_cast<void>(!read(notify_fd_, &count, sizeof count));
