@@ -141,7 +141,7 @@ bool Consuming::CantDo(Time now, Consumer& consumer, std::string_view name) {
   const bool all = running.size() <= JobStore::kSlice;
   // Its wait for this function ends first, so that it does not get its own jobs back.
   if (all) Ignore(now, consumer, name, /*may_be_last=*/true);
-  GiveBackAll(now, std::move(running), BadEnd::kReturned);
+  GiveBackAll(now, running, BadEnd::kReturned);
   return all;
 }
 
@@ -275,10 +275,12 @@ Outcome Consuming::WorkException(Time now, Consumer& consumer, JobId id, const R
 }
 
 // Makes all jobs ready before any consumer gets one, so that the most urgent goes first.
-void Consuming::GiveBackAll(Time now, std::vector<Job*> jobs, BadEnd how) {
-  std::erase_if(jobs, [&](Job* job) { return !bad_ends_.End(now, *job, {.how = how}).ready; });
-  std::sort(jobs.begin(), jobs.end(), [](Job* a, Job* b) { return MoreUrgent(*a, *b); });
-  for (const Job* job : jobs) dispatch_.Serve(now, job->tube(), job);
+void Consuming::GiveBackAll(Time now, const std::vector<Job*>& jobs, BadEnd how) {
+  std::vector<const Job*> ready;
+  for (Job* job : jobs) {
+    if (bad_ends_.End(now, *job, {.how = how}).ready) ready.push_back(job);
+  }
+  dispatch_.ServeTubesOf(now, std::move(ready));
   dispatch_.ServeFreed(now);
 }
 
@@ -288,7 +290,7 @@ void Consuming::GiveBackHeld(Time now, Consumer& consumer, std::size_t& steps, B
   for (; steps > 0 && jobs.size() < consumer.held_.size(); --steps) {
     jobs.push_back(consumer.held_.At(jobs.size()));
   }
-  GiveBackAll(now, std::move(jobs), how);
+  GiveBackAll(now, jobs, how);
 }
 
 }  // namespace gearstalk

@@ -82,7 +82,7 @@ class Consuming {
     if (!std::exchange(consumer.worker_, true)) CountNewWorker(consumer);
   }
   void CountNewWorker(Consumer& consumer);
-  void GiveBackAll(Time now, std::vector<Job*> jobs, BadEnd how);
+  void GiveBackAll(Time now, const std::vector<Job*>& jobs, BadEnd how);
   void GiveBackHeld(Time now, Consumer& consumer, std::size_t& steps, BadEnd how);
 
   JobStore& store_;

@@ -187,6 +187,12 @@ void Dispatch::Serve(Time now, Tube& tube, const Job* fresh) {
   ServeSome(now, tube, fresh, JobStore::kSlice);
 }
 
+void Dispatch::ServeTubesOf(Time now, std::vector<const Job*> jobs) {
+  std::sort(jobs.begin(), jobs.end(),
+            [](const Job* a, const Job* b) { return MoreUrgent(*a, *b); });
+  for (const Job* job : jobs) Serve(now, job->tube(), job);
+}
+
 bool Dispatch::ServeSome(Time now, Tube& tube, const Job* fresh, std::size_t most) {
   // The end of a pause may find `fresh` expired.
   const bool wakes =

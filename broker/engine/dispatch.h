@@ -68,6 +68,8 @@ class Dispatch {
   // or waiters run out, or after a slice, which makes the tube due again. A job for which somebody
   // was woken is left for him. `fresh` is the job that just got ready, if there is one.
   void Serve(Time now, Tube& tube, const Job* fresh = nullptr);
+  // Serves the tubes of jobs that got ready, the most urgent job first.
+  void ServeTubesOf(Time now, std::vector<const Job*> jobs);
   // First come, first served: those who waited get what a verb just made possible.
   void ServeFreed(Time now) {
     if (store_.pace.has_freed()) ServeAllFreed(now);

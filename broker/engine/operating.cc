@@ -1,6 +1,5 @@
 #include "broker/engine/operating.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,9 +95,7 @@ Kicked Operating::KickTube(Time now, Tube& tube, std::uint64_t bound,
     ++kicked.count;
     if (&job->tube() != &tube) sent_home.push_back(job);
   }
-  std::sort(sent_home.begin(), sent_home.end(),
-            [](const Job* a, const Job* b) { return MoreUrgent(*a, *b); });
-  for (const Job* job : sent_home) dispatch_.Serve(now, job->tube(), job);
+  dispatch_.ServeTubesOf(now, std::move(sent_home));
   dispatch_.Serve(now, tube);
   --tube.using_count;
   store_.ReleaseTube(tube);

@@ -281,7 +281,7 @@ Tube& JobStore::TubeNamed(std::string_view name) {
   return found == nullptr ? MakeTube(name) : *found;
 }
 
-Tube* JobStore::NewTube(std::string_view name) {
+Tube* JobStore::MakeTubeInLimits(std::string_view name) {
   if (limits.tubes > 0 && tubes.size() >= limits.tubes) return nullptr;
   if (TablesFull()) return nullptr;
   return &MakeTube(name);

@@ -111,10 +111,10 @@ class JobStore {
   // --- Tubes -------------------------------------------------------------------------------------
   // Finds or makes it, whatever the limits.
   Tube& TubeNamed(std::string_view name);
-  // nullptr: the limit of tubes is reached.
+  // Finds or makes it. nullptr: there are as many tubes as allowed, or TablesFull.
   Tube* TubeForUse(std::string_view name) {
     Tube* const found = tubes.Find(name);
-    return found != nullptr ? found : NewTube(name);
+    return found != nullptr ? found : MakeTubeInLimits(name);
   }
   // Somebody has left the tube, or a job has: it goes if it was the last.
   void ReleaseTube(Tube& tube) {
@@ -211,7 +211,7 @@ class JobStore {
   void EnterRest(Job& job);
   void LeaveRest(Job& job);
   Lsn AppendEnd(const Job& job, Finish::Kind kind);
-  Tube* NewTube(std::string_view name);
+  Tube* MakeTubeInLimits(std::string_view name);
   Tube& MakeTube(std::string_view name);
   void EraseIfEmpty(Tube& tube);
 };
