@@ -40,6 +40,7 @@ class Asking {
   std::uint64_t effort() const { return store_.effort; }
 
   // --- Jobs
+  // nullptr: there is none.
   const Job* Find(JobId id) const { return store_.jobs.Find(id); }
   // A job with this key in one of the JobStore::kSlice tubes after tube `last`, which it moves
   // along; begin with 0. nullptr: none there, and none in any tube if `last` is 0 again.
@@ -63,8 +64,11 @@ class Asking {
   Band BandOf(std::uint32_t priority) const { return store_.BandOf(priority); }
 
   // --- Tubes
+  // nullptr: there is none.
   const Tube* FindTube(std::string_view name) const { return store_.tubes.Find(name); }
+  // By id, as NextJob.
   const Tube* NextTube(std::uint64_t after) const { return store_.tubes.Next(after); }
+  // 0: it is not paused.
   static Time PauseLeft(Time now, const Tube& tube);
   MaxQueue ConfiguredMaxQueue(std::string_view tube) const {
     return store_.ConfiguredMaxQueue(tube);

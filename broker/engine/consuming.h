@@ -26,6 +26,7 @@ class Consuming {
   Consuming& operator=(const Consuming&) = delete;
 
   // --- Connections -------------------------------------------------------------------------------
+  // A consumer that has not joined; Leave comes before its destructor.
   static void Join(Consumer& consumer);
   // Gives back its reservations (each counts a lost try) and ends its waits and watches, a bounded
   // number of steps a call. False: there is more, call again. Does nothing for a consumer that has
@@ -37,14 +38,15 @@ class Consuming {
   void CountAsProducer(Consumer& consumer) {
     store_.totals.producers += !std::exchange(consumer.producer_, true);
   }
-  // kTooManyTubes if the tube would exceed the limit of tubes. Watch does likewise, and says
-  // kOutOfMemory to a consumer of many tubes when tables are full (JobStore::TablesFull).
+  // Makes the tube if it does not exist. kTooManyTubes if the tube would exceed the limit of tubes.
+  // Watch does likewise, and says kOutOfMemory to a consumer of many tubes when tables are full
+  // (JobStore::TablesFull).
   Code Use(Consumer& consumer, std::string_view tube);
   // Idempotent. `able` counts the consumer as one of the tube's workers at once (Gearman's CAN_DO);
   // otherwise it counts from its first reservation on. `run_limit` is CAN_DO_TIMEOUT, 0 = none.
   Code Watch(Time now, Consumer& consumer, std::string_view tube, bool able = false,
              Time run_limit = 0);
-  // kNotIgnored for the last one, unless `may_be_last`.
+  // kNotIgnored for the last one, unless `may_be_last`; kOk for a tube that it does not watch.
   Code Ignore(Time now, Consumer& consumer, std::string_view tube, bool may_be_last = false);
   // Gearman's CANT_DO: Ignore, and what it runs of that function goes back. A bounded number of
   // steps a call, as ResetAbilities; false: there is more, call again.
@@ -55,6 +57,8 @@ class Consuming {
   // beanstalk's reserve: takes the most urgent ready job, or waits until `deadline` (kNever: for
   // ever; <= now: not at all), or says why it cannot. kTaken fills `taken`.
   ReserveResult Reserve(Time now, Consumer& consumer, Time deadline, Taken& taken);
+  // Takes a job that nobody holds, also a delayed or a buried one. No job: there is none, it is
+  // past its expiry, or another job of its line comes first.
   Taken ReserveJob(Time now, Consumer& consumer, JobId id);
   // Gearman's GRAB_JOB: takes or not, never waits; ends a sleep.
   Taken Grab(Time now, Consumer& consumer);
@@ -66,10 +70,15 @@ class Consuming {
   void StopWaiting(Consumer& consumer) { dispatch_.EndWait(consumer); }
 
   // --- By the holder (Delete: also by anybody for a job that nobody holds)
+  // kNotFound: the consumer does not hold the job. kJournal: the journal takes no record of the
+  // end, and the job stays as it is. Release, Bury, WorkFail and WorkException end the hand-out as
+  // Judge says (verdict.h).
+
   Outcome Delete(Time now, Consumer& consumer, JobId id);
   Outcome Release(Time now, Consumer& consumer, JobId id, std::uint32_t priority,
                   std::uint32_t delay_s);
   Outcome Bury(Time now, Consumer& consumer, JobId id, std::uint32_t priority);
+  // The TTR begins anew. WorkProgress does likewise, and tells the waiters.
   Outcome Touch(Time now, Consumer& consumer, JobId id);
   Outcome WorkProgress(Time now, Consumer& consumer, JobId id, const Progress& progress);
   Outcome WorkComplete(Time now, Consumer& consumer, JobId id, const ReportData& result);

@@ -23,6 +23,8 @@ class Operating {
       : store_(store), dispatch_(dispatch), bad_ends_(bad_ends) {}
 
   // --- Jobs
+  // kNotFound: there is no such job. kJournal: the journal takes no record, and nothing changed.
+
   // Removes a job in any state, and tells its waiters that it failed.
   Outcome Cancel(Time now, JobId id);
   // Up to `bound` jobs of the used tube, or of the one named: buried ones in burial order if there
@@ -38,7 +40,8 @@ class Operating {
   // LiveRecords::OnBody: the body that KickJob or Kick asked for is whole.
   void KickWhole(Time now, JobId id);
   // Puts a job that nobody holds into another tube. Id, counters, state and due time stay; a buried
-  // one becomes the last of the buried ones there. kNotFound also for a reserved job.
+  // one becomes the last of the buried ones there. kNotFound also for a reserved job; kInvalid for
+  // a tube of answers, kTooManyTubes and kQueueFull as for a new job.
   Outcome Move(Time now, JobId id, std::string_view tube);
   // Buries a ready or a delayed job, with `force` also a reserved one. kNotFound for all others.
   Outcome Bury(JobId id, std::optional<std::uint32_t> priority, bool force);
@@ -47,9 +50,16 @@ class Operating {
   Outcome TakeBack(Time now, JobId id, std::uint32_t delay_s);
 
   // --- Tubes
+  // kJournal as for jobs. Those that make a tube: kInvalid for a tube of answers, kTooManyTubes if
+  // the tube would exceed the limit of tubes.
+
+  // The tube gives no jobs for so long from now on; 0 ends its pause. kNotFound: there is no such
+  // tube.
   Outcome Pause(Time now, std::string_view tube, std::uint32_t seconds);
+  // Makes the tube, which stays without jobs and workers until DropFunction.
   Outcome CreateFunction(std::string_view tube);
-  // kInUse while it has workers, waiting consumers, or a job in any state.
+  // kNotFound: there is no such function. kInUse while it has workers, waiting consumers, or a job
+  // in any state.
   Outcome DropFunction(std::string_view tube);
   // Makes the tube, which stays as long as its limit differs from the configured one: that of
   // EngineLimits, else the policy's max_jobs. Only such a limit outlives a restart.

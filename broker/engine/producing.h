@@ -25,13 +25,19 @@ class Producing {
 
   // There is no memory for a body that arrives: counts it, and returns the code for the client.
   Code RefuseBody() { return store_.CountRefused(Code::kOutOfMemory); }
+
+  // Put, Submit and PutInto refuse a job with kDraining, kQueueFull, kGroupFull, kGroupMissing,
+  // kOutOfMemory, kTooManyTubes, kJournal or kDiskLow: it is counted as refused and destroyed.
+
   // beanstalk's put into the used tube. `job` has priority, ttr_s, delay_s and its body set.
-  // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead.
+  // A tube "$reply/<id>" sends the body to the waiters of the job that the consumer holds instead;
+  // kNotFound: it does not hold it.
   //
   // If `compared` is given and Waits says so afterwards, nothing has happened yet: the job is still
   // the caller's. Without it a job whose body is in the journal alone is equal if its hash is.
   Added Put(Time now, Consumer& producer, JobPtr&& job, ComparisonPtr* compared = nullptr);
   // Gearman's submit. A job with the same key in the tube that is not finished is joined instead.
+  // kInvalid: the tube is one that takes answers.
   Added Submit(Time now, Consumer& producer, JobPtr&& job, const Submission& submission,
                ComparisonPtr* compared = nullptr);
   // As Put, without a producer. A job with the same unique key is joined, as by Submit. kInvalid:
