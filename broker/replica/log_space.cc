@@ -11,37 +11,23 @@ namespace gearstalk {
 void LogSpace::Begin(std::uint64_t segment) {
   if (!segments_.empty()) segments_.back().ends.shrink_to_fit();
   compactor_.Begin(segment, 0);
-  current_size_ = settings_ = 0;
+  current_size_ = 0;
   segments_.push_back({segment, 0, 0, {}});
 }
 
-void LogSpace::OnSettings(std::size_t size) {
-  Grow(size);
-  settings_ = size;
-  compactor_.OnSettings(size);
-}
-
-bool LogSpace::SegmentIsFull(std::uint64_t max_bytes) const {
+bool LogSpace::SegmentIsFull(std::uint64_t settings, std::uint64_t max_bytes) const {
   const std::uint64_t usual = std::min(kSegmentBytes, max_bytes / 16);
-  return current_size_ >= settings_ + std::max(usual, std::min(3 * settings_, max_bytes / 8));
+  return current_size_ >= settings + std::max(usual, std::min(3 * settings, max_bytes / 8));
 }
 
-void LogSpace::Grow(std::size_t size) {
-  current_size_ += size;
-  compactor_.Resize(current_size_);
-}
-
-void LogSpace::OnRecord(const Record& record, std::size_t size) {
-  compactor_.OnRecord(record, OnCarried(record, size));
-}
-
-Compactor::Frame LogSpace::OnCarried(const Record& record, std::size_t size) {
+Compactor::Frame LogSpace::OnFrame(const Record& record, std::size_t size) {
   Compactor::Frame frame{.bytes = size};
   if (keeps_bodies_) {
     frame.offset = current_size_;
     if (record.body.size() >= kLeastLeftOut) frame.check = CheckOf(record.id, record.body);
   }
-  Grow(size);
+  current_size_ += size;
+  compactor_.Resize(current_size_);
   return frame;
 }
 
@@ -87,11 +73,9 @@ void LogSpace::Locate(std::uint64_t segment, std::uint64_t from, std::uint64_t t
   }
 }
 
-bool LogSpace::Drop(Lsn last) {
-  if (compactor_.DropDone() == 0) return false;
+void LogSpace::Drop(Lsn last) {
   dropping_ = compactor_.oldest();
   dropping_after_ = last;
-  return true;
 }
 
 bool LogSpace::Declare(Lsn durable) {

@@ -26,25 +26,22 @@ namespace gearstalk {
 // one behind the other in the payloads of a segment's parts, whose sequence numbers have no gaps.
 class LogSpace {
  public:
-  // `keeps_bodies`: of the store.
-  explicit LogSpace(bool keeps_bodies = false) : keeps_bodies_(keeps_bodies) {}
+  // `compactor`: of the log. `keeps_bodies`: of the store.
+  explicit LogSpace(Compactor& compactor, bool keeps_bodies = false)
+      : compactor_(compactor), keeps_bodies_(keeps_bodies) {}
 
   static constexpr std::uint64_t kSegmentBytes = 4 << 20;  // usual, without settings
 
   // Begin to OnStored: both while following and while writing.
   void Begin(std::uint64_t segment);
-  void OnRecord(const Record& record, std::size_t size);
+  // The frame of a record was added to the current segment.
+  Compactor::Frame OnFrame(const Record& record, std::size_t size);
   // Parts of `segment` from `seq` on are in the log: `bytes` in all, each with so much payload.
   void OnStored(std::uint64_t segment, std::uint64_t seq, std::uint64_t bytes,
                 const std::vector<std::uint32_t>& pieces);
-  // A record that carries a job forward was appended; returns its frame.
-  Compactor::Frame OnCarried(const Record& record, std::size_t size);
-  // The settings that the current segment begins with.
-  void OnSettings(std::size_t size);
 
-  // Drops segments that are done with; `last` is the position of the last record appended. False:
-  // there is none.
-  bool Drop(Lsn last);
+  // The compactor has dropped segments; `last` is the position of the last record appended.
+  void Drop(Lsn last);
   // Moves the beginning of the log if `durable` allows it. True: a batch has to announce it.
   bool Declare(Lsn durable);
   // The log is needed from this sequence number on, as batches say.
@@ -60,10 +57,10 @@ class LogSpace {
 
   std::uint64_t bytes() const { return bytes_; }  // of all parts in the store
   std::uint64_t segment() const { return compactor_.current(); }
-  // Whether a new segment should begin, in a log of at most `max_bytes`. What follows the settings
-  // is at least as long as a usual segment, and up to three times as long as they are, so that they
-  // are not most of what is written.
-  bool SegmentIsFull(std::uint64_t max_bytes) const;
+  // Whether a new segment should begin behind one with so many bytes of settings, in a log of at
+  // most `max_bytes`. What follows the settings is at least as long as a usual segment, and up to
+  // three times as long as they are, so that they are not most of what is written.
+  bool SegmentIsFull(std::uint64_t settings, std::uint64_t max_bytes) const;
 
   // Of a body: what is read back is compared with it.
   static std::uint32_t CheckOf(std::uint64_t id, std::string_view body);
@@ -82,9 +79,6 @@ class LogSpace {
     return found == nullptr || found->first == 0 ? UINT64_MAX : found->first;
   }
 
-  Compactor& compactor() { return compactor_; }
-  const Compactor& compactor() const { return compactor_; }
-
  private:
   struct Segment {
     std::uint64_t number = 0;
@@ -93,20 +87,18 @@ class LogSpace {
     std::vector<std::uint32_t> ends;  // of the payload of each part; where bodies stay there
   };
 
-  void Grow(std::size_t size);
   // nullptr: it is not in the store any more.
   const Segment* Find(std::uint64_t number) const;
   Segment* Find(std::uint64_t number) {
     return const_cast<Segment*>(std::as_const(*this).Find(number));
   }
 
+  Compactor& compactor_;
   const bool keeps_bodies_;
-  Compactor compactor_;
   // In the store, also those that are not needed any more; their numbers are consecutive.
   std::deque<Segment> segments_;
   std::uint64_t bytes_ = 0;
   std::uint64_t current_size_ = 0;  // of frames in the current segment
-  std::uint64_t settings_ = 0;      // of them, those of the settings
   std::uint64_t oldest_ = 1, declared_ = 1;
   std::uint64_t dropping_ = 0;  // number of the segment that the log will begin with; 0: none
   Lsn dropping_after_ = 0;      // when this is durable

@@ -86,8 +86,8 @@ void ReplicatedJournal::BecomeActive() {
   writer_.Begin(reign_.epoch, follower_.next(), follower_.chain(), follower_.last());
   BeginSegment(true);
   events_->OnActive();
-  AppendSettings();
-  space_.compactor().EarnFromStart();
+  log_.AppendSettings();
+  log_.compactor().EarnFromStart();
   barrier_ = writer_.last();
 }
 
@@ -97,23 +97,23 @@ void ReplicatedJournal::BeginSegment(bool barrier) {
   space_.Begin(segment);
 }
 
-// Each segment begins with the next id and all settings, so that older ones are not needed for
-// them.
-void ReplicatedJournal::AppendSettings() {
-  std::size_t settings = 0;
-  state_->CaptureSettings([&](const Record& record) { settings += writer_.Append(record); });
-  space_.OnSettings(settings);
-}
-
 Lsn ReplicatedJournal::Append(const Record& record) {
   GS_DCHECK(OnLoop());
   // The batch in flight may already say that it is the last one.
   if (role_ != Role::kActive || leave_done_) return writer_.last() + 1;  // never durable
-  const std::size_t size = writer_.Append(record);
-  space_.OnRecord(record, size);
   ++stats_.appends;
-  stats_.appended_bytes += size;
+  stats_.appended_bytes += log_.Append(record).bytes;
   return writer_.last();
+}
+
+Compactor::Frame ReplicatedJournal::Write(const Record& record) {
+  return space_.OnFrame(record, writer_.Append(record));
+}
+
+std::optional<std::uint64_t> ReplicatedJournal::RoomIfFull() const {
+  const std::uint64_t used = space_.bytes() + writer_.waiting_bytes();
+  if (used < options_.max_bytes / 8 * 7) return std::nullopt;
+  return options_.max_bytes - std::min(options_.max_bytes, used);
 }
 
 bool ReplicatedJournal::Accepts(Record::Kind kind) const {
@@ -149,7 +149,7 @@ void ReplicatedJournal::ActiveTick(Time now) {
   if (now >= tenure_.next_beat() && !beating_ && !releasing_) Beat(now);
   NoteTenure(now);
   if (role_ != Role::kActive) return;
-  BuryCarried();
+  if (log_.HasUnburied() && MayServe()) log_.BuryLost();
   if (now >= send_again_) {
     send_again_ = kNever;
     SendPart();
@@ -240,23 +240,14 @@ void ReplicatedJournal::Flush(Time now) {
   writer_.EndRound();
   if (!writer_.in_flight()) Send();
   bodies_.Send(fence_);
-  if (leave_done_ || !space_.SegmentIsFull(options_.max_bytes)) return;
+  if (leave_done_ || !space_.SegmentIsFull(log_.settings_bytes(), options_.max_bytes)) return;
   BeginSegment(false);
-  AppendSettings();
+  log_.AppendSettings();
 }
 
-// Carries live jobs out of the oldest segment.
 void ReplicatedJournal::Compact() {
-  const std::uint64_t used = space_.bytes() + writer_.waiting_bytes();
-  std::optional<std::uint64_t> room;
-  if (used >= options_.max_bytes / 8 * 7) {
-    room = options_.max_bytes - std::min(options_.max_bytes, used);
-  }
-  Compactor::Carrier carrier{
-      *state_, [this](const Record& record) { return AppendCarried(record); }, {}, room};
-  if (KeepsBodies()) carrier.ready = [this](std::uint64_t id) { return ReadyToCarry(id); };
-  if (full_.ok()) space_.compactor().CarryForward(carrier);
-  if (space_.Drop(writer_.last())) carried_.clear();
+  if (full_.ok()) log_.CarryForward();
+  if (log_.DropDone() > 0) space_.Drop(writer_.last());
   if (space_.Declare(writer_.durable())) writer_.WantHeader();
 }
 

@@ -23,7 +23,7 @@ Status ReplicatedJournal::Apply(const Record& record) {
 }
 
 void ReplicatedJournal::Fetch(std::uint64_t id, BodyUse use) {
-  bodies_.Ask(id, use, space_.compactor().Find(id));
+  bodies_.Ask(id, use, log_.compactor().Find(id));
 }
 
 // Whether bodies are read that the state needs before this broker is active.
@@ -44,7 +44,9 @@ void ReplicatedJournal::OnBodyRead(const StoredBodies::Request& request, const B
   if (role_ == Role::kOver) return;
   if (role_ == Role::kCatchingUp && missing_.contains(request.id))
     return TakeMissing(request, read);
-  if (request.use == BodyUse::kCarry) return TakeCarried(request.id, read);
+  if (request.use == BodyUse::kCarry) {
+    return log_.TakeBody(request.id, read, read.result == BodyRead::Result::kDamaged);
+  }
   const bool shows = role_ == Role::kFollowing && read.result == BodyRead::Result::kWhole;
   if (shows || MayServe()) return state_->OnBody(request.id, read);
   state_->OnBody(request.id, {BodyRead::Result::kFailed, {}, "this broker serves nobody now", 0});
@@ -57,58 +59,6 @@ void ReplicatedJournal::TakeMissing(const StoredBodies::Request& request, const 
   }
   missing_.erase(request.id);
   state_->OnBody(request.id, read);
-}
-
-// A job that the compaction will carry forward: its body is there, or is asked for.
-bool ReplicatedJournal::ReadyToCarry(std::uint64_t id) {
-  if (state_->BodyLeftOut(id) == 0) return true;
-  const auto [known, added] = carried_.try_emplace(id);
-  Carried& carried = known->second;
-  if (carried.here) return true;
-  if (carried.damaged) return carried.here = state_->RestsDamaged(id);
-  if (added || (carried.again != 0 && carried.again <= boot())) {
-    carried.again = 0;
-    Fetch(id, BodyUse::kCarry);
-  }
-  return false;
-}
-
-void ReplicatedJournal::TakeCarried(std::uint64_t id, const BodyRead& read) {
-  const auto known = carried_.find(id);
-  if (known == carried_.end()) return;  // its job is gone
-  Carried& carried = known->second;
-  carried.here = read.result == BodyRead::Result::kWhole;
-  if (carried.here) {
-    carried.body = read.body;
-    return;
-  }
-  carried.again = boot() + kReadAgain;
-  carried.damaged = read.result == BodyRead::Result::kDamaged;
-  if (carried.damaged) unburied_.emplace_back(id, read.problem);
-}
-
-// A reserved job is buried when it comes back.
-void ReplicatedJournal::BuryCarried() {
-  if (unburied_.empty() || !MayServe()) return;
-  std::erase_if(unburied_, [this](const auto& each) {
-    const auto& [id, problem] = each;
-    if (!carried_.contains(id) || state_->RestsDamaged(id)) return true;
-    state_->OnBody(id, {BodyRead::Result::kDamaged, {}, problem, 0});
-    return false;
-  });
-}
-
-// The record of a damaged job goes on without a body, so that no part stays for it.
-Compactor::Frame ReplicatedJournal::AppendCarried(const Record& record) {
-  if (record.body_left_out == 0) return space_.OnCarried(record, writer_.Append(record));
-  const auto known = carried_.find(record.id);
-  GS_CHECK(known != carried_.end() && known->second.here);
-  Record whole = record;
-  whole.body = known->second.body;
-  whole.body_left_out = 0;
-  const Compactor::Frame frame = space_.OnCarried(whole, writer_.Append(whole));
-  carried_.erase(known);
-  return frame;
 }
 
 // Parts from here on stay: what is being read lies there.

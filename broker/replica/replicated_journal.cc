@@ -59,6 +59,7 @@ ReplicatedJournal::ReplicatedJournal(ReplicaOptions options, std::unique_ptr<Log
 Status ReplicatedJournal::Start(LiveState& state, JournalEvents& events) {
   GS_CHECK(state_ == nullptr);
   state_ = &state;
+  log_.SetState(state);
   events_ = &events;
   store_->Open([this](const StoreResult& result) { result.done() ? FirstLook() : Fail(result); });
   return {};
@@ -229,7 +230,7 @@ Status ReplicatedJournal::OnBatch(const PartHeader& first, std::uint64_t bytes,
 }
 
 Status ReplicatedJournal::OnRecord(const Record& record, std::size_t size) {
-  space_.OnRecord(record, size);
+  log_.compactor().OnRecord(record, space_.OnFrame(record, size));
   return Apply(record);
 }
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "broker/journal/journal.h"
+#include "broker/journal/segmented_log.h"
 #include "broker/replica/batch_writer.h"
 #include "broker/replica/clock_skew.h"
 #include "broker/replica/follower.h"
@@ -50,7 +50,10 @@ Status NoSpace(const Status& why, const StoreWords& words);
 // confirmed beat ends both. It is over when another broker has acquired the shard.
 //
 // Flush sends the records of a round to the store; only it and OnNotify send anything.
-class ReplicatedJournal final : public Journal, private LogWatcher, private Follower::Sink {
+class ReplicatedJournal final : public Journal,
+                                private Medium,
+                                private LogWatcher,
+                                private Follower::Sink {
  public:
   ReplicatedJournal(ReplicaOptions options, std::unique_ptr<LogStore> store);
 
@@ -143,7 +146,6 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   void OnAcquired(const StoreResult& result, const LogStore::Acquired& acquired, Time wait);
   void BecomeActive();
   void BeginSegment(bool barrier);
-  void AppendSettings();
   void ActiveTick(Time now);
   Time NextActiveTick() const;
   void Beat(Time now);
@@ -167,11 +169,16 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   bool AwaitsBodies();
   void OnBodyRead(const StoredBodies::Request& request, const BodyRead& read);
   void TakeMissing(const StoredBodies::Request& request, const BodyRead& read);
-  bool ReadyToCarry(std::uint64_t id);
-  void TakeCarried(std::uint64_t id, const BodyRead& read);
-  void BuryCarried();
-  Compactor::Frame AppendCarried(const Record& record);
   std::uint64_t OldestNeeded() const;
+
+  // --- Medium
+  Compactor::Frame Write(const Record& record) override;
+  std::optional<std::uint64_t> RoomIfFull() const override;
+  bool ReadsBodies() const override { return KeepsBodies(); }
+  void ReadToCarry(std::uint64_t id, std::uint32_t /*bytes*/) override {
+    Fetch(id, BodyUse::kCarry);
+  }
+  Time Now() const override { return boot(); }
 
   void Fail(const StoreResult& result);
   void Over(Status why, int exit_code);
@@ -201,7 +208,8 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   };
 
   Follower follower_{*this};
-  LogSpace space_{store_->KeepsBodies()};
+  SegmentedLog log_{*this};
+  LogSpace space_{log_.compactor(), store_->KeepsBodies()};
   Silence silence_;
   ClockSkew skew_;
   LogView seen_;             // newest of each key
@@ -251,21 +259,11 @@ class ReplicatedJournal final : public Journal, private LogWatcher, private Foll
   Time look_for_standby_ = 0;
   Revision standby_at_ = 0;  // of the key of standbys
   Time standby_seen_ = 0;    // when it was seen to change
-  // What the compaction carries forward.
-  struct Carried {
-    bool here = false;     // or to be carried without it
-    bool damaged = false;  // it waits until its job is buried
-    Time again = 0;        // when a failed read is tried again
-    std::string body;
-  };
   StoredBodies bodies_{*store_, space_, options_.boot,
                        [this](const StoredBodies::Request& request, const BodyRead& read) {
                          OnBodyRead(request, read);
                        },
                        [this](const StoreResult& result) { Fail(result); }};
-  absl::flat_hash_map<std::uint64_t, Carried> carried_;  // those without a body in memory
-  // Carried, damaged, and not buried yet; and what is wrong with them.
-  std::vector<std::pair<std::uint64_t, std::string>> unburied_;
   bool missing_asked_ = false;  // for what has to be here before this broker leads
   std::set<std::uint64_t> missing_;
   std::function<void()> leave_done_;

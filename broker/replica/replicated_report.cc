@@ -103,7 +103,7 @@ JournalStats ReplicatedJournal::Stats() const {
 
 SegmentStats ReplicatedJournal::Segments() const {
   SegmentStats stats;
-  space_.compactor().Describe(stats);
+  log_.compactor().Describe(stats);
   stats.size = LogSpace::kSegmentBytes;
   stats.stored_bytes = space_.bytes();
   return stats;

@@ -145,7 +145,7 @@ TEST_F(WalSetAside, AJobThatIsReservedIsBuriedWhenItComesBack) {
   EXPECT_EQ(journal_->Tick(2 * kSecond), 2 * kSecond + kReadAgain);
   EXPECT_EQ(state_->results[1].size(), told + 1);
   EXPECT_EQ(state_->results[1].back(), Result::kDamaged);
-  EXPECT_EQ(state_->problem, "it was set aside");
+  EXPECT_EQ(state_->problem, "/data/0000000001.wal at offset 148: the record of job 1 is damaged");
   EXPECT_EQ(journal_->Segments().oldest, 1U);
   state_->rests = true;
   EXPECT_GT(journal_->Tick(3 * kSecond), 3600 * kSecond);

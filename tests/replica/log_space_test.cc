@@ -19,6 +19,16 @@ Record RecordOf(Record::Kind kind, std::uint64_t id) {
   return record;
 }
 
+struct Log {
+  explicit Log(bool keeps_bodies = false) : space(compactor, keeps_bodies) {}
+  void Append(const Record& record, std::size_t size) {
+    compactor.OnRecord(record, space.OnFrame(record, size));
+  }
+
+  Compactor compactor;
+  LogSpace space;
+};
+
 // The state that is left of job 7: its key.
 struct OneKey final : LiveState {
   Status Apply(const Record&) override { return {}; }
@@ -34,36 +44,38 @@ struct OneKey final : LiveState {
 
 // Otherwise the key would be gone with the segment, and the body of its job would count as live.
 TEST(LogSpace, AKeyThatStaysTakenIsCarriedForwardInsteadOfItsJob) {
-  LogSpace space;
+  Log log;
+  LogSpace& space = log.space;
   space.Begin(1);
-  space.OnRecord(RecordOf(Record::Kind::kPut, 7), 1000);
-  space.OnRecord(RecordOf(Record::Kind::kSeen, 7), 50);
-  EXPECT_EQ(space.compactor().live_bytes(), 50U);
+  log.Append(RecordOf(Record::Kind::kPut, 7), 1000);
+  log.Append(RecordOf(Record::Kind::kSeen, 7), 50);
+  EXPECT_EQ(log.compactor.live_bytes(), 50U);
   space.Begin(2);
-  EXPECT_EQ(space.compactor().DropDone(), 0U);
+  EXPECT_EQ(log.compactor.DropDone(), 0U);
   OneKey state;
-  space.compactor().EarnFromStart();
-  const auto append = [&space](const Record& record) { return space.OnCarried(record, 50); };
-  EXPECT_TRUE(space.compactor().CarryForward({state, append, {}, {}}));
+  log.compactor.EarnFromStart();
+  const auto append = [&space](const Record& record) { return space.OnFrame(record, 50); };
+  EXPECT_TRUE(log.compactor.CarryForward({state, append, {}, {}}));
   EXPECT_EQ(state.asked, (std::vector<std::uint64_t>{7}));
-  EXPECT_EQ(space.compactor().DropDone(), 1U);
-  space.OnRecord(RecordOf(Record::Kind::kDelete, 7), 10);
-  EXPECT_EQ(space.compactor().live_bytes(), 0U);
+  EXPECT_EQ(log.compactor.DropDone(), 1U);
+  log.Append(RecordOf(Record::Kind::kDelete, 7), 10);
+  EXPECT_EQ(log.compactor.live_bytes(), 0U);
 }
 
 TEST(LogSpace, ASegmentThatBeginsWithManySettingsIsLonger) {
-  LogSpace space;
+  Log log;
+  LogSpace& space = log.space;
   space.Begin(1);
-  space.OnSettings(8 << 20);
-  EXPECT_FALSE(space.SegmentIsFull(kMaxBytes));
-  space.OnRecord(RecordOf(Record::Kind::kPut, 1), 23 << 20);
-  EXPECT_FALSE(space.SegmentIsFull(kMaxBytes));
-  space.OnRecord(RecordOf(Record::Kind::kPut, 2), 1 << 20);
-  EXPECT_TRUE(space.SegmentIsFull(kMaxBytes));
+  space.OnFrame({}, 8 << 20);
+  EXPECT_FALSE(space.SegmentIsFull(8 << 20, kMaxBytes));
+  log.Append(RecordOf(Record::Kind::kPut, 1), 23 << 20);
+  EXPECT_FALSE(space.SegmentIsFull(8 << 20, kMaxBytes));
+  log.Append(RecordOf(Record::Kind::kPut, 2), 1 << 20);
+  EXPECT_TRUE(space.SegmentIsFull(8 << 20, kMaxBytes));
   space.Begin(2);
-  space.OnSettings(8 << 20);
-  space.OnRecord(RecordOf(Record::Kind::kPut, 3), 8 << 20);
-  EXPECT_TRUE(space.SegmentIsFull(64 << 20)) << "of a log that is small beside them";
+  space.OnFrame({}, 8 << 20);
+  log.Append(RecordOf(Record::Kind::kPut, 3), 8 << 20);
+  EXPECT_TRUE(space.SegmentIsFull(8 << 20, 64 << 20)) << "of a log that is small beside them";
 }
 
 using Piece = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;
@@ -80,7 +92,8 @@ std::vector<Piece> Located(const LogSpace& space, std::uint64_t segment, std::ui
 // Parts 5 to 8, one of them without records; part 9 belongs to no batch, and 10 to the next
 // segment.
 TEST(LogSpace, AFrameIsInThePartsWhereItsBytesAre) {
-  LogSpace space(true);
+  Log log(true);
+  LogSpace& space = log.space;
   space.Begin(3);
   EXPECT_FALSE(space.IsStored(3, 1));
   EXPECT_EQ(space.FirstOf(3), UINT64_MAX);
@@ -103,16 +116,17 @@ TEST(LogSpace, AFrameIsInThePartsWhereItsBytesAre) {
 }
 
 TEST(LogSpace, FramesLieOneBehindTheOther) {
-  LogSpace space(true);
+  Log log(true);
+  LogSpace& space = log.space;
   space.Begin(1);
-  space.OnSettings(40);
+  space.OnFrame({}, 40);
   Record put = RecordOf(Record::Kind::kPut, 7);
   const std::string body(200, 'b');
   put.body = body;
-  space.OnRecord(put, 300);
-  space.OnRecord(RecordOf(Record::Kind::kCount, 7), 20);
-  const Compactor::Frame carried = space.OnCarried(RecordOf(Record::Kind::kSeen, 8), 50);
-  const LiveJobs::Place place = space.compactor().Find(7);
+  log.Append(put, 300);
+  log.Append(RecordOf(Record::Kind::kCount, 7), 20);
+  const Compactor::Frame carried = space.OnFrame(RecordOf(Record::Kind::kSeen, 8), 50);
+  const LiveJobs::Place place = log.compactor.Find(7);
   EXPECT_EQ(place.offset, 40U);
   EXPECT_EQ(place.bytes, 300U);
   EXPECT_EQ(place.check, LogSpace::CheckOf(7, body));
@@ -122,30 +136,33 @@ TEST(LogSpace, FramesLieOneBehindTheOther) {
 }
 
 TEST(LogSpace, ASegmentWithFewSettingsHas4Mebibytes) {
-  LogSpace space;
+  Log log;
+  LogSpace& space = log.space;
   space.Begin(1);
-  space.OnSettings(100);
-  space.OnRecord(RecordOf(Record::Kind::kPut, 1), (4 << 20) - 1);
-  EXPECT_FALSE(space.SegmentIsFull(kMaxBytes));
-  space.OnRecord(RecordOf(Record::Kind::kPut, 2), 1);
-  EXPECT_TRUE(space.SegmentIsFull(kMaxBytes));
+  space.OnFrame({}, 100);
+  log.Append(RecordOf(Record::Kind::kPut, 1), (4 << 20) - 1);
+  EXPECT_FALSE(space.SegmentIsFull(100, kMaxBytes));
+  log.Append(RecordOf(Record::Kind::kPut, 2), 1);
+  EXPECT_TRUE(space.SegmentIsFull(100, kMaxBytes));
 }
 
 // What is needed of the log begins with a part, so it cannot begin with a segment that has none
 // yet.
 TEST(LogSpace, TheLogBeginsBehindASegmentOnceTheNextOneIsStored) {
-  LogSpace space(true);
+  Log log(true);
+  LogSpace& space = log.space;
   EXPECT_TRUE(space.IsGone(1));
   EXPECT_FALSE(space.IsStored(1, 0));
   EXPECT_EQ(space.FirstOf(1), UINT64_MAX);
   space.Begin(1);
-  space.OnRecord(RecordOf(Record::Kind::kPut, 1), 300);
+  log.Append(RecordOf(Record::Kind::kPut, 1), 300);
   space.OnStored(1, 5, 400, {300});
-  EXPECT_FALSE(space.Drop(1)) << "it is the only one";
+  EXPECT_EQ(log.compactor.DropDone(), 0U) << "it is the only one";
   space.Begin(2);
-  EXPECT_FALSE(space.Drop(1)) << "its job lives";
-  space.OnRecord(RecordOf(Record::Kind::kDelete, 1), 20);
-  EXPECT_TRUE(space.Drop(2));
+  EXPECT_EQ(log.compactor.DropDone(), 0U) << "its job lives";
+  log.Append(RecordOf(Record::Kind::kDelete, 1), 20);
+  EXPECT_EQ(log.compactor.DropDone(), 1U);
+  space.Drop(2);
   EXPECT_FALSE(space.Declare(1)) << "the deletion is not durable";
   EXPECT_FALSE(space.Declare(2)) << "the next segment has no part";
   space.OnOldest(4);
@@ -165,19 +182,20 @@ TEST(LogSpace, TheLogBeginsBehindASegmentOnceTheNextOneIsStored) {
 
 // The leader has moved the beginning of the log.
 TEST(LogSpace, AFollowerLeavesSegmentsAsTheLeaderSays) {
-  LogSpace space(true);
+  Log log(true);
+  LogSpace& space = log.space;
   for (std::uint32_t segment = 1; segment <= 3; ++segment) {
     space.Begin(segment);
-    space.OnRecord(RecordOf(Record::Kind::kPut, segment), 300);
+    log.Append(RecordOf(Record::Kind::kPut, segment), 300);
     space.OnStored(segment, 10 * segment, 100, {300});
   }
-  space.OnRecord(RecordOf(Record::Kind::kPut, 1), 300);
+  log.Append(RecordOf(Record::Kind::kPut, 1), 300);
   space.OnOldest(19);
   EXPECT_FALSE(space.IsGone(1));
   space.OnOldest(20);
   EXPECT_TRUE(space.IsGone(1));
   EXPECT_FALSE(space.IsGone(2));
-  EXPECT_EQ(space.compactor().oldest(), 2U);
+  EXPECT_EQ(log.compactor.oldest(), 2U);
   EXPECT_EQ(space.oldest(), 20U);
   space.OnOldest(3);
   EXPECT_EQ(space.oldest(), 20U);

@@ -34,7 +34,7 @@ class StoredBodiesTest : public testing::Test {
     const std::string body = BodyOf(id, size);
     const Record record = PutOf(id, body);
     const std::string frame = FrameOf(record);
-    space_.OnRecord(record, frame.size());
+    compactor_.OnRecord(record, space_.OnFrame(record, frame.size()));
     waiting_ += frame;
     sizes_[id] = size;
   }
@@ -44,14 +44,14 @@ class StoredBodiesTest : public testing::Test {
       const std::uint64_t seq = ++shard_.view.last;
       PartHeader header;
       shard_.parts[seq] = EncodePart(header, payload, 0);
-      space_.OnStored(space_.segment(), seq, 0, {static_cast<std::uint32_t>(payload.size())});
+      space_.OnStored(compactor_.current(), seq, 0, {static_cast<std::uint32_t>(payload.size())});
     }
   }
   void PutAndStore(std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t id = first; id <= last; ++id) Put(id);
     Store();
   }
-  LiveJobs::Place PlaceOf(std::uint64_t id) { return space_.compactor().Find(id); }
+  LiveJobs::Place PlaceOf(std::uint64_t id) { return compactor_.Find(id); }
   void Ask(std::uint64_t id, BodyUse use = BodyUse::kReply) { bodies_.Ask(id, use, PlaceOf(id)); }
   // Until nothing is under way and nothing that is stored is asked for.
   void Run() {
@@ -87,7 +87,8 @@ class StoredBodiesTest : public testing::Test {
   FakeShard shard_;
   FakeLink link_;
   FakeStore store_{simulation_, shard_, link_};
-  LogSpace space_{true};
+  Compactor compactor_;
+  LogSpace space_{compactor_, true};
   std::function<Time()> boot_ = [this] { return simulation_.now; };
   Revision fence_ = 1;
   std::string waiting_;

@@ -71,10 +71,16 @@ Lsn WalJournal::Append(const Record& record) {
     settings_missed_ = true;
     return lsn_;
   }
-  compactor_.OnRecord(record, AppendFrame(record));
-  NoteSetAside(record);
+  log_.Append(record);
   if (batch_.bytes.size() >= kHandOverBytes && !rolling_) HandOver();
   return lsn_;
+}
+
+Compactor::Frame WalJournal::Write(const Record& record) {
+  NoteId(record);
+  const Compactor::Frame frame = AppendFrame(record);
+  NoteSetAside(record);
+  return frame;
 }
 
 // Appends to the current batch; begins the next segment if this one has no room.
@@ -84,9 +90,8 @@ Compactor::Frame WalJournal::AppendFrame(const Record& record) {
   std::size_t at = bytes.size();
   bytes.Extend(kFrameHeaderSize);
   const std::size_t record_size = codec_.Encode(record, bytes);
-  const std::string_view body = record.body_left_out > 0 ? CarriedBody(record.id) : record.body;
-  const std::size_t body_size = body.size();
-  if (body_size > 0) std::memcpy(bytes.Extend(body_size), body.data(), body_size);
+  const std::size_t body_size = record.body.size();
+  if (body_size > 0) std::memcpy(bytes.Extend(body_size), record.body.data(), body_size);
   const std::size_t size = bytes.size() - at;
   if (!rolling_ && offset_ + bytes.size() > Limit()) {
     const std::string frame(bytes.data() + at, size);
@@ -165,24 +170,18 @@ void WalJournal::BeginSegment(std::uint64_t size) {
 }
 
 void WalJournal::AddSettings(std::size_t frame_size) {
-  const std::size_t settings = AppendSettings();
+  AppendSettings();
   rolling_ = false;
   const std::uint64_t needed = offset_ + batch_.bytes.size() + frame_size + 2 * kMarkSize;
-  segment_size_ = limit_ = std::max({segment_size_, needed, std::uint64_t{4} * settings});
+  segment_size_ = limit_ =
+      std::max({segment_size_, needed, std::uint64_t{4} * log_.settings_bytes()});
   if (needed > options_.segment_size) segment_size_ += Slack();
   compactor_.Resize(segment_size_);
 }
 
-std::size_t WalJournal::AppendSettings() {
-  std::size_t total = 0;
-  state_->CaptureSettings([this, &total](const Record& record) {
-    NoteId(record);
-    total += AppendFrame(record).bytes;
-  });
-  compactor_.OnSettings(total);
-  settings_bytes_ = total;
+void WalJournal::AppendSettings() {
+  log_.AppendSettings();
   settings_missed_ = false;
-  return total;
 }
 
 bool WalJournal::Accepts(Record::Kind kind) const {
@@ -198,14 +197,18 @@ bool WalJournal::HasRoomFor(std::uint64_t body) const {
 
 // A segment for this frame alone must leave space to prepare the next one. Until it is handed over,
 // memory may hold a large record three times: in the batch, beside it, and in the next batch.
-bool WalJournal::HasRoomForFrame(std::uint64_t size) const {
-  if (size > kHandOverBytes && !HasMemoryFor(3 * size)) return false;
-  const std::uint64_t needed = size + 2 * kMarkSize + kSegmentHeaderSize;
-  if (needed <= Room() || needed + settings_bytes_ <= options_.segment_size) return true;
+bool WalJournal::HasRoomForFrame(std::uint64_t bytes) const {
+  if (bytes > kHandOverBytes && !HasMemoryFor(3 * bytes)) return false;
+  const std::uint64_t needed = bytes + 2 * kMarkSize + kSegmentHeaderSize;
+  if (needed <= Room() || needed + log_.settings_bytes() <= options_.segment_size) return true;
   const std::uint64_t free = file_system_.SpaceOf(options_.directory).free;
   if (free == UINT64_MAX) return true;
-  const std::uint64_t beside = Slack() + options_.segment_size + settings_bytes_;
+  const std::uint64_t beside = Slack() + options_.segment_size + log_.settings_bytes();
   return free + progress_.spare_bytes >= needed + beside + WaitingBytes();
+}
+
+std::optional<std::uint64_t> WalJournal::RoomIfFull() const {
+  return Full() ? std::optional(Room()) : std::nullopt;
 }
 
 // After a failure these are the only ids; on a full disk they are needed when the journal drops
@@ -230,29 +233,14 @@ void WalJournal::Flush(Time /*now*/) {
   if (wanted != spare_wanted_) writer_->WantSpare(wanted);
   spare_wanted_ = wanted;
   if (options_.own_thread) return;
-  if (options_.works_in_flush) Write();
+  if (options_.works_in_flush) WriteAll();
   ReadBeside();
 }
 
 void WalJournal::Compact() {
-  if (!progress_.stalled) {
-    const bool found =
-        compactor_.CarryForward({*state_,
-                                 [this](const Record& record) {
-                                   const Compactor::Frame frame = AppendFrame(record);
-                                   const auto carried = carried_.find(record.id);
-                                   if (carried == carried_.end() || !carried->second.aside) {
-                                     NoteSetAside(record);
-                                   }
-                                   carried_.erase(record.id);
-                                   return frame;
-                                 },
-                                 [this](std::uint64_t size) { return HasRoomForFrame(size); },
-                                 Full() ? std::optional(Room()) : std::nullopt,
-                                 [this](std::uint64_t id) { return ReadyToCarry(id); }});
-    if (!found) writer_->Notify();  // the next round continues the search
-  }
-  if (compactor_.DropDone() > 0) carried_.clear();
+  // The next round continues a search that has not ended.
+  if (!progress_.stalled && !log_.CarryForward()) writer_->Notify();
+  log_.DropDone();
 }
 
 // Hands over the mark that the log begins behind the segments whose live records were carried
@@ -265,7 +253,7 @@ void WalJournal::Release(std::uint64_t oldest) {
   HandOverMark();
 }
 
-void WalJournal::Write() {
+void WalJournal::WriteAll() {
   while (writer_->Work() == 0) {
   }
 }
@@ -309,60 +297,26 @@ void WalJournal::TakeBodies() {
   }
 }
 
-// A job that the compaction will carry forward: its body is there, or is asked for.
-bool WalJournal::ReadyToCarry(std::uint64_t id) {
-  const std::uint32_t body = state_->BodyLeftOut(id);
-  if (body == 0) return true;
-  const auto [known, added] = carried_.try_emplace(id);
-  Carried& carried = known->second;
-  if (carried.here) return true;
-  if (carried.aside) return carried.here = state_->RestsDamaged(id);
-  if (added || (carried.again != 0 && carried.again <= file_system_.Now())) {
-    carried.again = 0;
-    Ask({id, BodyUse::kCarry, compactor_.Find(id), file_system_.Now(), body});
-  }
-  return false;
+void WalJournal::ReadToCarry(std::uint64_t id, std::uint32_t bytes) {
+  Ask({id, BodyUse::kCarry, compactor_.Find(id), file_system_.Now(), bytes});
 }
 
 void WalJournal::TakeCarried(const BodyReader::Answer& answer, const BodyRead& read) {
   const std::uint64_t id = answer.request.id;
-  const auto known = carried_.find(id);
   const bool is_new = answer.written > 0 && !aside_.contains(id);
   if (answer.written > 0) NoteSetAsideFile(id, answer.written);
-  if (known == carried_.end()) {
+  if (!log_.WantsBody(id)) {
     if (is_new) DropSetAside(id);  // its job is gone
     return;
   }
-  Carried& carried = known->second;
-  if (read.result == BodyRead::Result::kWhole) {
-    carried = {.here = true, .aside = false, .again = 0, .body = std::string(read.body)};
-    return;
+  if (read.result != BodyRead::Result::kWhole) {
+    if (answer.set_aside) {
+      SetAsideBody& aside = aside_[id];
+      aside = {.bytes = answer.request.body, .used = true, .gone = 0, .file = aside.file};
+    }
+    state_->OnBody(id, read);
   }
-  carried.again = file_system_.Now() + kReadAgain;
-  carried.aside = answer.set_aside;
-  if (answer.set_aside) {
-    SetAsideBody& aside = aside_[id];
-    aside = {.bytes = answer.request.body, .used = true, .gone = 0, .file = aside.file};
-  }
-  state_->OnBody(id, read);
-  if (carried_.contains(id) && answer.set_aside && !state_->RestsDamaged(id)) {
-    aside_waits_.push_back(id);
-  }
-}
-
-// A reserved job is buried when it comes back.
-void WalJournal::BuryCarried() {
-  std::erase_if(aside_waits_, [this](std::uint64_t id) {
-    if (!carried_.contains(id) || state_->RestsDamaged(id)) return true;
-    state_->OnBody(id, {BodyRead::Result::kDamaged, {}, "it was set aside", 0});
-    return false;
-  });
-}
-
-std::string_view WalJournal::CarriedBody(std::uint64_t id) const {
-  const auto known = carried_.find(id);
-  GS_CHECK(known != carried_.end() && known->second.here);
-  return known->second.body;
+  log_.TakeBody(id, read, answer.set_aside);
 }
 
 // Behind this record nothing is needed of what was set aside of its job.
@@ -404,12 +358,12 @@ Status WalJournal::ApplySetAside(const Record& record) {
 
 Time WalJournal::Tick(Time now) {
   now_ = now;
-  BuryCarried();
+  log_.BuryLost();
   if (verifier_ == nullptr) return kNever;
   const bool dead = reader_->DiskIsDead();
   verifier_->Pause(dead);
   if (dead) return now + kReadAgain;
-  if (now < verify_next_) return aside_waits_.empty() ? verify_next_ : now + kReadAgain;
+  if (now < verify_next_) return log_.HasUnburied() ? now + kReadAgain : verify_next_;
   verify_next_ = now + kVerifyEvery;
   verified_to_ = compactor_.current() - 1;
   verified_.ended = 0;
@@ -523,7 +477,7 @@ Status WalJournal::Close() {
   if (options_.own_thread) {
     writer_->Stop();
   } else {
-    Write();
+    WriteAll();
   }
   OnNotify();
   const Status kept = KeepEnd();

@@ -12,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "broker/journal/compactor.h"
 #include "broker/journal/journal.h"
 #include "broker/journal/record_codec.h"
+#include "broker/journal/segmented_log.h"
 #include "broker/journal/wal/body_reader.h"
 #include "broker/journal/wal/disk_watch.h"
 #include "broker/journal/wal/file_system.h"
@@ -49,7 +48,7 @@ struct WalOptions {
 // On the loop's thread: Append encodes a record into the next batch, Flush hands the batch to the
 // writer's thread, and OnNotify, called when NotifyFd is readable, takes over the durable position.
 // Only Start and Close wait for the disk.
-class WalJournal final : public Journal {
+class WalJournal final : public Journal, private Medium {
  public:
   // Locks the directory; kInvalid if another process has locked it.
   static Result<std::unique_ptr<WalJournal>> Open(WalOptions options);
@@ -108,6 +107,14 @@ class WalJournal final : public Journal {
   Compactor::Frame AppendFrame(const Record& record);
   // All ids in records are below kept_.next_id.
   void NoteId(const Record& record);
+  // --- Medium
+  Compactor::Frame Write(const Record& record) override;
+  bool HasRoomForFrame(std::uint64_t bytes) const override;
+  std::optional<std::uint64_t> RoomIfFull() const override;
+  bool ReadsBodies() const override { return true; }
+  void ReadToCarry(std::uint64_t id, std::uint32_t bytes) override;
+  Time Now() const override { return file_system_.Now(); }
+
   void TakeProgress();
   void TakeWritten();
   void TakeDamage();
@@ -115,27 +122,23 @@ class WalJournal final : public Journal {
   bool IsWritten(const LiveJobs::Place& place) const;
   void Ask(const BodyReader::Request& request);
   void TakeBodies();
-  bool ReadyToCarry(std::uint64_t id);
   void TakeCarried(const BodyReader::Answer& answer, const BodyRead& read);
   Status ApplySetAside(const Record& record);
   void NoteSetAside(const Record& record);
   void NoteSetAsideFile(std::uint64_t id, std::uint64_t bytes);
   void DropSetAside(std::uint64_t id);
-  void BuryCarried();
-  std::string_view CarriedBody(std::uint64_t id) const;
   void BeginBatch();
   void HandOver();
   void HandOverMark();
   void Roll(std::uint64_t size, std::size_t frame_size = 0);
   void BeginSegment(std::uint64_t size);
   void AddSettings(std::size_t frame_size);
-  std::size_t AppendSettings();
+  void AppendSettings();
   void Compact();
   void Release(std::uint64_t oldest);
   // What threads do, for a journal that has none.
-  void Write();
+  void WriteAll();
   void ReadBeside();
-  bool HasRoomForFrame(std::uint64_t size) const;
   // Room behind a large record, reserved for deletions while the disk is full.
   std::uint64_t Slack() const { return options_.segment_size / 16; }
   std::uint64_t Limit() const { return Full() ? segment_size_ : limit_; }
@@ -164,7 +167,8 @@ class WalJournal final : public Journal {
   WriterProgress progress_;
   DiskWatch disk_;
   RecordCodec codec_;
-  Compactor compactor_;
+  SegmentedLog log_{*this};
+  Compactor& compactor_ = log_.compactor();
   JournalStats stats_;
   std::string torn_;
 
@@ -186,12 +190,6 @@ class WalJournal final : public Journal {
     std::uint64_t segment = 0;
     std::uint64_t end = 0;  // offset
   };
-  struct Carried {
-    bool here = false;   // or to be carried without it
-    bool aside = false;  // it is damaged, and was set aside: it waits until the job rests
-    Time again = 0;      // when a failed read is tried again, by the file system's clock
-    std::string body;
-  };
   std::unique_ptr<BodyReader> reader_;
   std::deque<Handed> handed_;  // batches that are not known to be written
   std::uint64_t written_segment_ = 0, written_end_ = 0;
@@ -203,8 +201,7 @@ class WalJournal final : public Journal {
   std::unique_ptr<Indexer> indexer_;  // nullptr: no indexes are wanted
   std::uint64_t left_out_ = 0;        // bytes that an index of the current segment leaves out
   std::deque<std::uint64_t> sealed_;  // worth an index, and not known to be written
-  std::vector<BodyReader::Request> unwritten_;           // asked for before they were written
-  absl::flat_hash_map<std::uint64_t, Carried> carried_;  // asked for by the compaction
+  std::vector<BodyReader::Request> unwritten_;  // asked for before they were written
   struct SetAsideBody {
     std::uint32_t bytes = 0;  // 0: the file cannot be read
     bool used = false;        // the job's record is without its body
@@ -214,12 +211,10 @@ class WalJournal final : public Journal {
   std::map<std::uint64_t, SetAsideBody> aside_;           // by job
   std::uint64_t aside_bytes_ = 0;                         // of all files
   std::deque<std::pair<Lsn, std::uint64_t>> aside_gone_;  // what is gone, oldest first
-  std::vector<std::uint64_t> aside_waits_;                // carried jobs that do not rest yet
   bool rolling_ = false;          // the segment takes any record, and grows to hold it
   bool settings_missed_ = false;  // there was no room for them
   bool spare_wanted_ = false;
-  std::size_t settings_bytes_ = 0;  // that the segment begins with
-  JournalState kept_;               // as of the start; next_id as of now
+  JournalState kept_;  // as of the start; next_id as of now
   bool start_is_kept_ = false;
   bool ended_ = false;
 };

@@ -25,6 +25,7 @@ Status WithAdvice(Status status, const std::string& directory) {
 Status WalJournal::Start(LiveState& state, JournalEvents& events) {
   GS_CHECK(state_ == nullptr);
   state_ = &state;
+  log_.SetState(state);
   if (file_system_.CopiesOnWrite(options_.directory)) {
     Log(LogLevel::kWarning,
         options_.directory +
