@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "broker/base/check.h"
 #include "broker/journal/wal/set_aside.h"
 
 namespace gearstalk {
@@ -33,6 +34,7 @@ BodyReader::BodyReader(FileSystem& file_system, std::string directory, int threa
           mutex_, [this] { return MayRead(); }, [this](Workers::Lock& lock) { ReadNext(lock); }) {}
 
 void BodyReader::Ask(const Request& request) {
+  GS_DCHECK(OnLoop());
   ++asked_[request.place.segment];
   {
     const std::lock_guard lock(mutex_);
@@ -44,6 +46,7 @@ void BodyReader::Ask(const Request& request) {
 }
 
 std::vector<BodyReader::Answer> BodyReader::Take(std::size_t bytes) {
+  GS_DCHECK(OnLoop());
   std::vector<Answer> taken;
   bool more = false;
   {
@@ -66,6 +69,7 @@ std::vector<BodyReader::Answer> BodyReader::Take(std::size_t bytes) {
 }
 
 void BodyReader::Forget(std::uint64_t oldest) {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   open_.remove_if([oldest](const SourcePtr& source) { return source->number < oldest; });
 }

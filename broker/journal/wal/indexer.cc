@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/base/check.h"
 #include "broker/journal/byte_buffer.h"
 #include "broker/journal/wal/segment_index.h"
 #include "broker/journal/wal/wal_recovery.h"
@@ -33,12 +34,14 @@ Indexer::Indexer(FileSystem& file_system, std::string directory, bool own_thread
 }
 
 void Indexer::Make(std::uint64_t segment) {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   queue_.push_back(segment);
   workers_.Wake();
 }
 
 void Indexer::Release(std::uint64_t oldest) {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   oldest_ = oldest;
   workers_.Wake();

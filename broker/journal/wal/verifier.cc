@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/base/check.h"
 #include "broker/journal/wal/wal_reader.h"
 
 namespace gearstalk {
@@ -22,18 +23,21 @@ Verifier::Verifier(FileSystem& file_system, std::string directory, bool own_thre
           mutex_, [this] { return MayRead(); }, [this](Workers::Lock& lock) { CheckNext(lock); }) {}
 
 void Verifier::SetPace(std::uint64_t bytes) {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   pace_ = bytes;
   workers_.Wake();
 }
 
 void Verifier::Pause(bool pause) {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   if (pause_ && !pause) workers_.Wake();
   pause_ = pause;
 }
 
 void Verifier::Begin(std::uint64_t oldest, std::uint64_t newest) {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   next_ = oldest;
   newest_ = newest;
@@ -42,11 +46,13 @@ void Verifier::Begin(std::uint64_t oldest, std::uint64_t newest) {
 }
 
 void Verifier::Release(std::uint64_t oldest) {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   next_ = std::max(next_, oldest);
 }
 
 std::vector<Verifier::Damage> Verifier::Take() {
+  GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
   return std::exchange(found_, {});
 }
