@@ -4,7 +4,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
-#include "broker/journal/live_jobs.h"
+#include "broker/journal/census.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_recovery.h"
 #include "broker/replica/batch_writer.h"
@@ -49,48 +49,14 @@ class Importer {
   std::uint64_t segment_ = 1, bytes_ = 0;
 };
 
-// The live contents of a write-ahead log, which are imported.
-struct Live {
-  LiveJobs jobs, keys;        // keys that finished jobs left, by their jobs
-  std::uint64_t bytes = 0;    // about, of their records
-  std::uint64_t next_id = 1;  // no id from here on was given out
-
-  void Note(const Record& record, std::size_t size) {
-    next_id = std::max(next_id, NextIdAfter(record));
-    const Keeps keeps = KeptAfter(record.kind);
-    if (keeps == Keeps::kSame) return;
-    bytes -= jobs.Erase(record.id).bytes + keys.Erase(record.id).bytes;
-    if (keeps == Keeps::kNothing) return;
-    (keeps == Keeps::kJob ? jobs : keys).Set(record.id, {1, size});
-    bytes += size;
-  }
-
-  // Whether the record says anything about what is live.
-  bool Needs(const Record& record) const {
-    switch (KeptAfter(record.kind)) {
-      case Keeps::kJob:
-        return jobs.Find(record.id).segment != 0;
-      case Keeps::kKey:
-        return keys.Find(record.id).segment != 0;
-      case Keeps::kNothing:
-        return false;
-      case Keeps::kSame:
-        break;
-    }
-    const bool changes =
-        record.kind == Record::Kind::kChange || record.kind == Record::Kind::kCount;
-    if (changes) return jobs.Find(record.id).segment != 0;
-    return record.kind != Record::Kind::kEnd;
-  }
-};
-
-Status FindLive(const std::string& directory, Live& live) {
+// Counts what the log has; `next_id`: no id from there on was given out.
+Status FindLive(const std::string& directory, Census& live, std::uint64_t& next_id) {
   WalRecovery recovery(SystemFileSystem(), directory);
   Status status = recovery.Run([&live](const Record& record, std::size_t size) {
-    live.Note(record, size);
+    live.Count(record, 1, size);
     return Status();
   });
-  live.next_id = std::max(live.next_id, recovery.kept_ids());
+  next_id = std::max(live.next_id(), recovery.kept_ids());
   return status;
 }
 
@@ -102,7 +68,7 @@ Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
                               std::to_string(max_bytes) + " would take no others"};
 }
 
-Status CopyLive(const std::string& directory, const Live& live, Importer& importer) {
+Status CopyLive(const std::string& directory, const Census& live, Importer& importer) {
   WalRecovery recovery(SystemFileSystem(), directory);
   Status sent;
   const Status read = recovery.Run([&](const Record& record, std::size_t) {
@@ -111,8 +77,7 @@ Status CopyLive(const std::string& directory, const Live& live, Importer& import
   });
   // `read` would blame the file whose record could not be sent.
   GS_TRY(sent);
-  GS_TRY(read);
-  return importer.Add(NextIdRecord(live.next_id));
+  return read;
 }
 
 // A shard without `meta`, so that no broker starts from half a journal: the import writes it last.
@@ -158,9 +123,10 @@ Status FoundShard(StoreCalls& calls, const ReplicaOptions& options) {
 Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::string& directory,
                      std::string& report) {
   const auto lock = GS_TRY(LockDirectory(SystemFileSystem(), directory));
-  Live live;
-  GS_TRY(FindLive(directory, live));
-  GS_TRY(CheckSize(live.bytes, options.max_bytes));
+  Census live;
+  std::uint64_t next_id = 0;
+  GS_TRY(FindLive(directory, live, next_id));
+  GS_TRY(CheckSize(live.bytes(), options.max_bytes));
   StoreCalls calls(store);
   GS_TRY(calls.Open());
   Reign reign = NewReign(options);
@@ -169,12 +135,13 @@ Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::
   calls.BeatFor(acquired.fence, reign);
   Importer importer(calls, acquired, reign.epoch);
   Status status = CopyLive(directory, live, importer);
+  if (status.ok()) status = importer.Add(NextIdRecord(next_id));
   if (status.ok()) status = importer.Send();
   // Founds the shard last, so that no broker starts from half a journal.
   if (status.ok()) status = FoundShard(calls, options);
   GS_TRY(std::move(status));
   GS_TRY(calls.Release(acquired.fence, reign));
-  report += "imported " + std::to_string(live.jobs.size()) + " live jobs in " +
+  report += "imported " + std::to_string(live.jobs()) + " live jobs in " +
             std::to_string(importer.records()) + " records from " + directory + "\n";
   return {};
 }

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "broker/journal/census.h"
 #include "broker/journal/journal.h"
-#include "broker/journal/live_jobs.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/replica/follower.h"
@@ -79,11 +79,11 @@ Status ForEachPart(StoreCalls& calls, const LogView& view,
   return {};
 }
 
-// Counts what is live at the end, by segment.
+// What each segment has.
 class Survey final : public Follower::Sink {
  public:
   struct Segment {
-    std::uint64_t first = 0, batches = 0, bytes = 0, live = 0;
+    std::uint64_t first = 0, batches = 0, bytes = 0;
   };
 
   Status OnBatch(const PartHeader& first, std::uint64_t bytes,
@@ -94,14 +94,8 @@ class Survey final : public Follower::Sink {
     segment.bytes += bytes;
     return {};
   }
-  Status OnRecord(const Record& record, std::size_t) override {
-    ++records_;
-    const Keeps keeps = KeptAfter(record.kind);
-    if (keeps == Keeps::kSame) return {};
-    Leave(jobs_.Erase(record.id));
-    if (keeps != Keeps::kJob) return {};
-    jobs_.Set(record.id, {current_, 1});
-    ++segments_[current_].live;
+  Status OnRecord(const Record& record, std::size_t size) override {
+    census_.Count(record, current_, size);
     return {};
   }
   std::string Text() const {
@@ -109,19 +103,15 @@ class Survey final : public Follower::Sink {
     for (const auto& [number, segment] : segments_) {
       text += "segment " + std::to_string(number) + " from " + PartName(segment.first) + ": " +
               Count(segment.batches, "batches, ") + Count(segment.bytes, "bytes, ") +
-              Count(segment.live, "live jobs\n");
+              Count(census_.JobsIn(number), "live jobs\n");
     }
-    return text + Count(records_, "records, ") + Count(jobs_.size(), "live jobs\n");
+    return text + Count(census_.records(), "records, ") + Count(census_.jobs(), "live jobs\n");
   }
 
  private:
-  void Leave(const LiveJobs::Place& place) {
-    if (place.segment != 0) --segments_[place.segment].live;
-  }
-
   std::map<std::uint64_t, Segment> segments_;
-  LiveJobs jobs_;
-  std::uint64_t current_ = 0, records_ = 0;
+  Census census_;
+  std::uint64_t current_ = 0;
 };
 
 // Follows a log beyond damage: behind a part that cannot be taken it begins again with the next
