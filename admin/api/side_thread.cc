@@ -10,6 +10,7 @@ SideThread::Ticket SideThread::Do(std::function<void()> work) {
     workers_.Wake();
   }
   if (!workers_.started()) workers_.Start(1);
+  if (!workers_.started()) workers_.Work();
   return ticket;
 }
 

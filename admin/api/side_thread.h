@@ -15,8 +15,8 @@
 namespace gearstalk::api {
 
 // Runs work that cannot be cut into slices and shares no state, one piece after the other, on a
-// thread of its own, which starts with the first piece. Its end finishes the current piece, and
-// drops those that wait.
+// thread of its own, which starts with the first piece; while the system gives none, in the call.
+// Its end finishes the current piece, and drops those that wait.
 class SideThread {
  public:
   using Ticket = std::uint64_t;

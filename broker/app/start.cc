@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "broker/app/broker.h"
@@ -129,7 +130,8 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread, cons
       Print(stderr, "{}\n", line);
     } else {
       // Clients do not wait for a reader that is stuck.
-      StartThread([line = std::move(line)] { Print(stderr, "{}\n", line); }).detach();
+      std::thread printer = StartThread([line = std::move(line)] { Print(stderr, "{}\n", line); });
+      if (printer.joinable()) printer.detach();
     }
     if (daemon.has_value()) daemon->Ready();
   };

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace gearstalk {
@@ -17,10 +18,14 @@ std::thread StartThread(std::function<void()> run) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread started([run = std::move(run)] {
-    beside_loop = true;
-    run();
-  });
+  std::thread started;
+  try {
+    started = std::thread([run = std::move(run)] {
+      beside_loop = true;
+      run();
+    });
+  } catch (const std::system_error&) {
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
 }
@@ -41,7 +46,11 @@ Workers::~Workers() {
 }
 
 void Workers::Start(int threads) {
-  for (int i = 0; i < threads; ++i) threads_.push_back(StartThread([this] { Run(); }));
+  for (int i = 0; i < threads; ++i) {
+    std::thread started = StartThread([this] { Run(); });
+    if (!started.joinable()) return;
+    threads_.push_back(std::move(started));
+  }
 }
 
 void Workers::Run() {

@@ -8,7 +8,8 @@
 
 namespace gearstalk {
 
-// A thread beside the loop's. It takes no signals: they are the loop's.
+// A thread beside the loop's. It takes no signals: they are the loop's. Not joinable: the system
+// gives no thread, or no memory for one.
 std::thread StartThread(std::function<void()> run);
 
 // Whether the caller may use what is for the loop's thread only: it is no thread of StartThread.
@@ -27,7 +28,7 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Without any, Work works.
+  // Without any, Work works. The system may give fewer, or none: then it can be called again.
   void Start(int threads);
   bool started() const { return !threads_.empty(); }
   // With the lock held: there may be something to do. It wakes one thread. That one calls this

@@ -10,6 +10,7 @@ namespace gearstalk::etcd {
 Completions::Completions() : notify_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   GS_CHECK(notify_fd_ >= 0);
   thread_ = StartThread([this] { Wait(); });
+  GS_CHECK(thread_.joinable());
 }
 
 Completions::~Completions() {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "broker/base/threads.h"
@@ -33,11 +34,12 @@ LogQueue::~LogQueue() {
 }
 
 void LogQueue::Start() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (std::exchange(state_->started, true)) return;
-  }
-  StartThread([state = state_] { Run(state); }).detach();
+  const std::lock_guard lock(state_->mutex);
+  if (state_->started) return;
+  std::thread thread = StartThread([state = state_] { Run(state); });
+  if (!thread.joinable()) return;
+  thread.detach();
+  state_->started = true;
 }
 
 bool LogQueue::Push(Line line) {

@@ -31,7 +31,8 @@ class LogQueue {
   LogQueue(const LogQueue&) = delete;
   LogQueue& operator=(const LogQueue&) = delete;
 
-  // Once the process forks no more: a thread does not outlive a fork.
+  // Once the process forks no more: a thread does not outlive a fork. If the system gives none,
+  // Push goes on writing.
   void Start();
   // False: the line was dropped.
   bool Push(Line line);

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <latch>
 #include <mutex>
 
@@ -13,6 +16,7 @@ namespace {
 class Counting {
  public:
   void Start(int threads) { workers_.Start(threads); }
+  bool started() const { return workers_.started(); }
   void Add(int things) {
     const std::lock_guard lock(mutex_);
     left_ += things;
@@ -86,6 +90,45 @@ TEST(Workers, WakeUpAfterTheyWereWokenForNothing) {
   counting.Meet(nullptr);
   counting.Add(1);
   counting.Await(2);
+}
+
+// Each thread needs more address space than there is.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&usual_);
+    pthread_attr_init(&vast_);
+    pthread_attr_setstacksize(&vast_, std::size_t{1} << 47U);
+    pthread_setattr_default_np(&vast_);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&usual_);
+    pthread_attr_destroy(&vast_);
+    pthread_attr_destroy(&usual_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t usual_{}, vast_{};
+};
+
+TEST(Workers, WhereTheSystemGivesNoThreadTheyCanBeStartedLater) {
+  Counting counting;
+  {
+    const NoThreads none;
+    counting.Start(2);
+  }
+  EXPECT_FALSE(counting.started());
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  EXPECT_FALSE(sigismember(&blocked, SIGTERM));
+  counting.Add(3);
+  counting.Work();
+  EXPECT_EQ(3, counting.done());
+  counting.Start(1);
+  counting.Add(1);
+  counting.Await(4);
 }
 
 TEST(Workers, LeaveNothing) {

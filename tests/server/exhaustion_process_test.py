@@ -148,6 +148,18 @@ class Memory(BrokerTest):
     def test_large_bodies_with_a_journal(self) -> None:
         self.large_bodies("--data-dir", str(self.folder / "data"), "--sync", "never")
 
+    def test_no_room_for_a_thread(self) -> None:
+        """Which would read bodies back."""
+        self.begin("--data-dir", str(self.folder / "data"), "--limits-bodies", "1")
+        client, bodies = self.connect(), [b"%03d" % number * 100 for number in range(20)]
+        for body in bodies:
+            self.assertTrue(client.ask(put(body)).startswith(b"INSERTED"))
+        self.leave(4 * MEGABYTE)  # less than a stack
+        for body in bodies:
+            _, job, size = client.ask(b"reserve\r\n").split()
+            self.assertEqual(client.exactly(int(size) + 2), body + b"\r\n")
+            self.assertEqual(client.ask(b"delete %b\r\n" % job), b"DELETED\r\n")
+
     def test_small_bodies(self) -> None:
         self.begin()
         self.leave(60 * MEGABYTE)

@@ -42,7 +42,9 @@ void BodyReader::Ask(const Request& request) {
         Place{request.place.segment, request.place.offset}, request);
     workers_.Wake();
   }
-  if (!workers_.started()) workers_.Start(most_threads_);
+  if (workers_.started() || most_threads_ == 0) return;
+  workers_.Start(most_threads_);
+  if (!workers_.started()) workers_.Work();
 }
 
 std::vector<BodyReader::Answer> BodyReader::Take(std::size_t bytes) {

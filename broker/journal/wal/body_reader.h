@@ -52,8 +52,8 @@ class BodyReader {
     std::uint64_t written = 0;  // of it
   };
 
-  // The threads begin with the first request; without any, Work reads. `notify` is called on any
-  // thread when there are answers.
+  // The threads begin with the first request; while the system gives none, Ask reads. If none are
+  // wanted, Work reads. `notify` is called on any thread when there are answers.
   BodyReader(FileSystem& file_system, std::string directory, int threads,
              std::function<void()> notify);
 

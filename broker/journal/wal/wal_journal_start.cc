@@ -164,7 +164,7 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   AddSettings(0);
   oldest_ = compactor_.oldest();
   compactor_.EarnFromStart();
-  if (options_.own_thread) writer_->Start();
+  if (options_.own_thread) GS_TRY(writer_->Start());
   Flush(0);
   return {};
 }

@@ -66,8 +66,10 @@ WriterProgress WalWriter::Progress() {
   return progress_;
 }
 
-void WalWriter::Start() {
+Status WalWriter::Start() {
   thread_ = StartThread([this] { Run(); });
+  if (thread_.joinable()) return {};
+  return {Code::kIo, "the system gives no thread for the journal"};
 }
 
 void WalWriter::Stop() {

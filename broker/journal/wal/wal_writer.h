@@ -76,7 +76,8 @@ class WalWriter {
   void Notify();
   WriterProgress Progress();
 
-  void Start();
+  // kIo: the system gives no thread.
+  Status Start();
   // Writes and syncs all submitted batches, as far as possible, and ends the thread.
   void Stop();
 
