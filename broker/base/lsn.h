@@ -2,8 +2,6 @@
 
 #include <cstdint>
 
-#include "broker/base/sync.h"
-
 namespace gearstalk {
 
 // A position in the journal: how many records were appended up to and including one. 0 is "before

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/base/sync.h"
 #include "broker/journal/journal.h"
 #include "broker/journal/record_codec.h"
 #include "broker/journal/segmented_log.h"

@@ -11,6 +11,7 @@
 #include "broker/base/descriptor.h"
 #include "broker/base/lsn.h"
 #include "broker/base/status.h"
+#include "broker/base/sync.h"
 #include "broker/journal/byte_buffer.h"
 #include "broker/journal/journal.h"
 #include "broker/journal/wal/segment_files.h"
