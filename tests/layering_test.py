@@ -21,8 +21,7 @@ LAYERS: dict[str, list[str]] = {
     "broker/etcd": ["broker/base", "broker/replica"],
     "broker/postgres": ["broker/base", "broker/replica"],
     "broker/engine": ["broker/base", "broker/policy", "broker/journal/journal.h",
-                      "broker/journal/record.h", "broker/journal/owned_record.h",
-                      "broker/transfer/mark.h"],
+                      "broker/journal/record.h", "broker/transfer/mark.h"],
     "broker/link": ["broker/base"],
     "broker/server": ["broker/base", "broker/link"],
     # Of the server it has transports, and nothing that knows a session.

@@ -9,7 +9,7 @@
 
 #include "admin/ctl/transfer_client.h"
 #include "broker/base/status.h"
-#include "broker/journal/owned_record.h"
+#include "broker/journal/record.h"
 
 namespace gearstalk::ctl {
 

@@ -8,7 +8,7 @@
 
 #include "admin/ctl/report.h"
 #include "admin/ctl/transfer_client.h"
-#include "broker/journal/owned_record.h"
+#include "broker/journal/record.h"
 
 namespace gearstalk::ctl {
 

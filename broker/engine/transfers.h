@@ -15,7 +15,6 @@
 #include "broker/base/status.h"
 #include "broker/engine/bodies.h"
 #include "broker/engine/job.h"
-#include "broker/journal/owned_record.h"
 #include "broker/journal/record.h"
 #include "broker/transfer/mark.h"
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
@@ -74,6 +76,29 @@ class LiveJobs {
 
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;  // by id / kPageIds
   std::uint64_t size_ = 0;
+};
+
+// What is live at the end of a log, for tools that read one and have no state.
+class Census {
+ public:
+  // The next record of the log; `bytes` are those of its frame.
+  void Count(const Record& record, std::uint64_t segment, std::size_t bytes);
+
+  std::uint64_t records() const { return records_; }
+  std::uint64_t jobs() const { return jobs_.size(); }
+  std::uint64_t JobsIn(std::uint64_t segment) const;
+  // About, of live records.
+  std::uint64_t bytes() const { return bytes_; }
+  // No id from here on is in a record.
+  std::uint64_t next_id() const { return next_id_; }
+
+  // Whether a record of the log, all of which has been counted, says anything about what is live.
+  bool Needs(const Record& record) const;
+
+ private:
+  LiveJobs jobs_, keys_;  // keys that finished jobs left, by their jobs
+  std::map<std::uint64_t, std::uint64_t> jobs_in_;
+  std::uint64_t records_ = 0, bytes_ = 0, next_id_ = 1;
 };
 
 }  // namespace gearstalk

@@ -4,7 +4,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
-#include "broker/journal/census.h"
+#include "broker/journal/live_jobs.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_recovery.h"
 #include "broker/replica/batch_writer.h"

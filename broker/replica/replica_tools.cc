@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "broker/journal/census.h"
 #include "broker/journal/journal.h"
+#include "broker/journal/live_jobs.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/replica/follower.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "broker/journal/journal.h"
-#include "broker/journal/owned_record.h"
+#include "broker/journal/record.h"
 
 namespace gearstalk {
 

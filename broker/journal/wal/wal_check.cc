@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "broker/journal/census.h"
+#include "broker/journal/live_jobs.h"
 #include "broker/journal/wal/wal_scan.h"
 
 namespace gearstalk {

@@ -1,4 +1,4 @@
-#include "broker/journal/owned_record.h"
+#include "broker/journal/record.h"
 
 #include <gtest/gtest.h>
 
