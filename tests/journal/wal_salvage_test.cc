@@ -229,6 +229,42 @@ TEST_F(WalSalvage, TheRestOfABatchIsReadBehindDamage) {
   }
 }
 
+// The salt alone says which frames are good.
+TEST_F(WalSalvage, NothingIsLostWithADamagedHeaderWhoseSaltIsWhole) {
+  constexpr std::size_t kSalt = 24;
+  for (const std::uint64_t number : {std::uint64_t{1}, std::uint64_t{3}}) {
+    for (std::size_t at = 0; at < kSegmentHeaderSize; ++at) {
+      const bool salt = at >= kSalt && at < kSalt + 8;
+      SCOPED_TRACE(at);
+      rig_.disk.SetImage(image_);
+      Flip(PathOf(number), at);
+      ASSERT_FALSE(rig_.Start().ok());
+      rig_.journal.reset();
+      EXPECT_EQ(Check().code(), Code::kCorrupt);
+      EXPECT_TRUE(Reports(PathOf(number) + " at offset 0 to " + (salt ? "2048" : "64") +
+                          ": the header is damaged"))
+          << report_;
+      EXPECT_NE(Reports("60 live jobs"), salt) << report_;
+      ASSERT_TRUE(Salvage().ok());
+      EXPECT_NE(Reports("\n0 records were lost\n"), salt) << report_;
+      ASSERT_TRUE(rig_.Start().ok());
+      rig_.journal.reset();
+      EXPECT_EQ(rig_.model->state().jobs.size() == before_.jobs.size(), !salt);
+      EXPECT_GE(rig_.model->state().next_id, before_.next_id);
+    }
+  }
+}
+
+// The file of one segment under the name of another.
+TEST_F(WalSalvage, RecordsOfAnotherSegmentAreNotRead) {
+  rig_.disk.SetContent(PathOf(3), rig_.disk.Content(PathOf(2)));
+  EXPECT_EQ(Check().code(), Code::kCorrupt);
+  EXPECT_TRUE(Reports("the header is that of segment 2")) << report_;
+  ASSERT_TRUE(Salvage().ok());
+  ASSERT_TRUE(rig_.Start().ok());
+  EXPECT_LT(rig_.model->state().jobs.size(), before_.jobs.size());
+}
+
 TEST_F(WalSalvage, NewFilesBelongToTheOwnerOfTheDirectory) {
   Flip(PathOf(2), 600);
   ASSERT_TRUE(Salvage().ok());

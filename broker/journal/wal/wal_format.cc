@@ -33,13 +33,15 @@ void EncodeSegmentHeader(const SegmentHeader& header, char* out) {
 }
 
 Status DecodeSegmentHeader(std::string_view bytes, SegmentHeader& header) {
-  if (bytes.size() < kSegmentHeaderSize || !bytes.starts_with(kMagic) ||
+  const Status damaged = {Code::kCorrupt, "the header is damaged"};
+  if (bytes.size() < kSegmentHeaderSize) return damaged;
+  header.salt = Load<std::uint64_t>(bytes, 24);
+  if (!bytes.starts_with(kMagic) ||
       Load<std::uint64_t>(bytes, 56) != Checksum(bytes.data(), 56, 0)) {
-    return {Code::kCorrupt, "the header is damaged"};
+    return damaged;
   }
   header.version = Load<std::uint32_t>(bytes, 8);
   header.number = Load<std::uint64_t>(bytes, 16);
-  header.salt = Load<std::uint64_t>(bytes, 24);
   if (header.version < 1 || header.version > kWalVersion) {
     return {Code::kInvalid, "format version " + std::to_string(header.version) +
                                 "; this gearstalkd reads versions up to " +

@@ -38,7 +38,9 @@ struct SegmentHeader {
 
 // Writes kSegmentHeaderSize bytes.
 void EncodeSegmentHeader(const SegmentHeader& header, char* out);
-// kCorrupt for bytes that are no header, kInvalid for one of a version that is not known.
+// kCorrupt for bytes that are no header, kInvalid for one of a version that is not known. Of whole
+// bytes that are none, `header` has the salt that stands there, and no number: frames that agree
+// with it are good.
 Status DecodeSegmentHeader(std::string_view bytes, SegmentHeader& header);
 
 // At the start of every batch: where the log was when the batch was written.

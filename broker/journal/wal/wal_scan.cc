@@ -6,6 +6,19 @@
 #include "broker/journal/wal/state_file.h"
 
 namespace gearstalk {
+namespace {
+
+// By which the items of a segment are checked: by the salt that stands in a header that is damaged
+// elsewhere, too. A whole header of another segment says that its items are not of this one.
+SegmentHeader HeaderOf(const FoundSegment& segment) {
+  SegmentHeader header = segment.header;
+  if (header.number == 0) header.number = segment.number;
+  return header;
+}
+
+bool IsOfAnother(const FoundSegment& segment) { return HeaderOf(segment).number != segment.number; }
+
+}  // namespace
 
 std::string WalGap::ToString() const {
   std::string text = path;
@@ -89,10 +102,10 @@ Status WalScan::FindEnds(const std::vector<FoundSegment>& found) {
   newest_ = std::max(kept, found.empty() ? 0 : found.back().number);
   oldest_ = found.empty() ? newest_ : found.front().number;
   for (auto segment = found.rbegin(); segment != found.rend(); ++segment) {
-    if (!segment->header_status.ok()) continue;
+    if (IsOfAnother(*segment)) continue;
     GS_TRY(LoadSegment(file_system_, *segment, bytes_));
     Mark mark;
-    if (!LastMark(bytes_.view(), segment->header, mark)) continue;
+    if (!LastMark(bytes_.view(), HeaderOf(*segment), mark)) continue;
     oldest_ = mark.oldest;
     last_begun_ = segment->number;
     break;
@@ -127,12 +140,9 @@ void WalScan::Missing(std::uint64_t segment) {
 
 Status WalScan::ReadSegment(const FoundSegment& segment) {
   segments_.push_back({segment.path, segment.number, segment.size, 0});
-  if (!segment.header_status.ok()) {
-    StopAt(segment.path, segment.number, 0, segment.size, segment.header_status.message());
-    return {};
-  }
   GS_TRY(LoadSegment(file_system_, segment, bytes_));
-  SegmentReader reader(bytes_.view(), segment.header);
+  if (!segment.header_status.ok() && !PassOverHeader(segment)) return {};
+  SegmentReader reader(bytes_.view(), HeaderOf(segment));
   while (true) {
     const SegmentReader::Item item = reader.Next();
     if (item == SegmentReader::Item::kMark) {
@@ -143,6 +153,19 @@ Status WalScan::ReadSegment(const FoundSegment& segment) {
       return {};
     }
   }
+}
+
+// False: nothing readable follows.
+bool WalScan::PassOverHeader(const FoundSegment& segment) {
+  Stop& stop =
+      StopAt(segment.path, segment.number, 0, segment.size, segment.header_status.message());
+  if (IsOfAnother(segment)) return false;
+  SegmentReader reader(bytes_.view(), HeaderOf(segment));
+  const SegmentReader::Item item = reader.Next();
+  const bool reads = item == SegmentReader::Item::kRecord || item == SegmentReader::Item::kMark;
+  if (!reads && !reader.SkipToAny()) return false;
+  stop.gap.to = kSegmentHeaderSize;
+  return true;
 }
 
 void WalScan::ReadRecord(const SegmentReader& reader, const FoundSegment& segment) {

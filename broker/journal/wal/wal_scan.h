@@ -74,6 +74,7 @@ class WalScan {
   Status ReadAll(const std::vector<FoundSegment>& found);
   Status FindEnds(const std::vector<FoundSegment>& found);
   Status ReadSegment(const FoundSegment& segment);
+  bool PassOverHeader(const FoundSegment& segment);
   void ReadRecord(const SegmentReader& reader, const FoundSegment& segment);
   bool PassOver(SegmentReader& reader, SegmentReader::Item item, const FoundSegment& segment);
   void TakeMark(const Mark& mark, const FoundSegment& segment, std::uint64_t offset);
