@@ -32,8 +32,11 @@ class JobStore::Audit {
       if (!UniqueIndex::HasKey(*job) || job->state_ == JobState::kBuried) continue;
       if (job->extra().key_free) continue;
       ++keys;
-      if (!store_.uniques.Find(job->tube(), UniqueIndex::KeyOf(*job), job->unique_is_body)) {
-        return fmt::format("job {} is not found by its key", job->id());
+      const Job* const first =
+          store_.uniques.Find(job->tube(), UniqueIndex::KeyOf(*job), job->unique_is_body);
+      if (first == nullptr) return fmt::format("job {} is not found by its key", job->id());
+      if (first->id() > job->id()) {
+        return fmt::format("job {} is found by the key of job {}", first->id(), job->id());
       }
     }
     if (keys != store_.uniques.size()) {

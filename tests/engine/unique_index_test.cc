@@ -60,6 +60,51 @@ TEST_F(UniqueIndexTest, KeysMayHoldAnyByte) {
   index_.Remove(job);
 }
 
+TEST_F(UniqueIndexTest, OfSeveralWithOneKeyTheFirstIsFound) {
+  Job& third = Add(3, tube_, "key");
+  Job& fourth = Add(4, tube_, "key");
+  EXPECT_EQ(&third, index_.Find(tube_, "key"));
+  Job& first = Add(1, tube_, "key");
+  Job& second = Add(2, tube_, "key");
+  EXPECT_EQ(&first, index_.Find(tube_, "key"));
+  index_.Remove(third);
+  EXPECT_EQ(&first, index_.Find(tube_, "key"));
+  index_.Remove(first);
+  EXPECT_EQ(&second, index_.Find(tube_, "key"));
+  EXPECT_EQ(2U, index_.size());
+  index_.Remove(second);
+  EXPECT_EQ(&fourth, index_.Find(tube_, "key"));
+  index_.Remove(fourth);
+  EXPECT_EQ(nullptr, index_.Find(tube_, "key"));
+  EXPECT_EQ(0U, index_.size());
+}
+
+// XXH3 is no secret: somebody can make such bodies.
+TEST_F(UniqueIndexTest, EqualBodiesAreFoundBehindOthersOfTheirHash) {
+  constexpr std::string_view kHash = "the same for all";
+  const std::string body(Job::kBlockFrom, 'a'), other(Job::kBlockFrom, 'b');
+  const auto add = [&](JobId id, std::string_view with) -> Job& {
+    Job& job = *jobs_.emplace_back(TEST_Job::Make(id, tube_, kHash, with));
+    job.unique_is_body = true;
+    index_.Insert(job);
+    return job;
+  };
+  const auto find = [&](std::string_view with) {
+    return index_.FindEqual(tube_, kHash, true, with, [](const Job&) { return false; }).equal;
+  };
+  Job& first = add(1, body);
+  Job& second = add(2, other);
+  Job& third = add(3, body);
+  EXPECT_EQ(&first, find(body));
+  EXPECT_EQ(&second, find(other));
+  index_.Remove(first);
+  EXPECT_EQ(&third, find(body));
+  EXPECT_EQ(&second, find(other));
+  index_.Remove(second);
+  index_.Remove(third);
+  EXPECT_EQ(nullptr, find(body));
+}
+
 TEST_F(UniqueIndexTest, FindsEverythingWhileItGrowsAndShrinks) {
   constexpr JobId kJobs = 6000;  // beyond a few segments of buckets
   for (JobId id = 1; id <= kJobs; ++id) {
