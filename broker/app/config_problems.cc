@@ -168,6 +168,9 @@ class Inspection {
   void CheckDataDir() {
     const std::string& directory = config_.data_dir;
     if (!fs::exists(directory)) {
+      // A start makes it where it may.
+      const fs::path parent = fs::absolute(directory + "/.").parent_path().parent_path();
+      if (fs::is_directory(parent) && MayAccess(user_, parent, W_OK | X_OK)) return;
       Problem("data_dir", directory, "does not exist: create it, owned by the user of the broker");
     } else if (!fs::is_directory(directory)) {
       Problem("data_dir", directory, "is not a directory");

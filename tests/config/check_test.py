@@ -146,6 +146,13 @@ class CheckConfig(unittest.TestCase):
             "FILE:6: data_dir: '/no/such/directory': does not exist: create it, owned by the user "
             "of the broker"])
 
+    def test_a_directory_that_a_start_makes_is_no_error(self) -> None:
+        for ending in ("", "/"):
+            with tempfile.TemporaryDirectory() as directory, self.subTest(ending):
+                done = check("--data-dir", f"{directory}/data{ending}")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(list(Path(directory).iterdir()), [])
+
     def test_what_the_file_names_is_looked_at(self) -> None:
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
