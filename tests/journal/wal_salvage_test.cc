@@ -138,13 +138,13 @@ TEST_F(WalSalvage, OneDamagedRecordIsOneJobLost) {
   for (const auto& [id, job] : rig_.model->state().jobs) EXPECT_EQ(job, before_.jobs.at(id));
 }
 
-TEST_F(WalSalvage, DamagedHeaderOrMissingFileIsASegmentLost) {
+TEST_F(WalSalvage, ADamagedSaltOrAMissingFileIsASegmentLost) {
   for (const bool missing : {false, true}) {
     rig_.journal.reset();
     auto image = image_;
     if (missing) image.erase(PathOf(2));
     rig_.disk.SetImage(image);
-    if (!missing) Flip(PathOf(2), 20);
+    if (!missing) Flip(PathOf(2), 24);
     ASSERT_FALSE(rig_.Start().ok());
     rig_.journal.reset();
     EXPECT_TRUE(Salvage().ok());
