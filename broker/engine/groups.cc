@@ -132,13 +132,12 @@ Job* Groups::front() const {
 
 const Job* Groups::AnyReady() const {
   if (const Job* const next = front()) return next;
-  const Job* any = nameless_ == nullptr ? nullptr : FirstOf(*nameless_);
-  for (std::size_t index = 0; any == nullptr && index < std::min(buckets(), kLookedInto); ++index) {
-    VisitBucket(index, [&](const Group& group) {
-      if (group.ready_ > 0) any = FirstOf(group);
-    });
-  }
-  return any;
+  const Job* first = nullptr;
+  LookIntoSome([&](const Group& group) {
+    const Job* const job = FirstOf(group);
+    if (job != nullptr && (first == nullptr || MoreUrgent(*job, *first))) first = job;
+  });
+  return first;
 }
 
 const Job* Groups::OldestOf(const Group& group) const {
@@ -161,15 +160,19 @@ const Job* Groups::OldestOf(const Group& group) const {
 
 const Job* Groups::Oldest() const {
   const Job* oldest = front();
-  const auto look = [&](const Group& group) {
+  LookIntoSome([&](const Group& group) {
     const Job* const job = OldestOf(group);
     if (job != nullptr && (oldest == nullptr || job->id() < oldest->id())) oldest = job;
-  };
-  if (nameless_ != nullptr) look(*nameless_);
-  for (std::size_t index = 0; index < std::min(by_name_.buckets(), kLookedInto); ++index) {
-    by_name_.VisitBucket(index, look);
-  }
+  });
   return oldest;
+}
+
+template <typename Visit>
+void Groups::LookIntoSome(Visit visit) const {
+  if (nameless_ != nullptr) visit(*nameless_);
+  for (std::size_t index = 0; index < std::min(by_name_.buckets(), kLookedInto); ++index) {
+    by_name_.VisitBucket(index, visit);
+  }
 }
 
 // Groups come in the order of their first jobs, and jobs of each half of a group in theirs: what is

@@ -161,7 +161,8 @@ class Groups : public GroupsHead {
   const Group* Find(std::string_view name) const;
   // The job that leaves next; nullptr: none may leave.
   Job* front() const;
-  // Some ready job, the next if one may leave; nullptr: none was found in a bounded search.
+  // The job that leaves next. If none may leave, the most urgent ready one of the groups in a
+  // bounded number of buckets; nullptr: they have none.
   const Job* AnyReady() const;
   // Jobs that may leave at once.
   std::uint64_t gives() const { return Settled().gives_; }
@@ -236,7 +237,10 @@ class Groups : public GroupsHead {
     Time until = kNever;  // kRate
   };
 
+  // nullptr: none is ready.
   Job* FirstOf(const Group& group) const;
+  template <typename Visit>
+  void LookIntoSome(Visit visit) const;
   bool InsertReady(Group& group, Job& job);
   bool RemoveReady(Group& group, Job& job);
   template <typename Visit>

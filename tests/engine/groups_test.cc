@@ -164,6 +164,18 @@ TEST_F(GroupsTest, OfAgeLeaveAsWithoutGroups) {
   EXPECT_EQ(Held("a"), "running");
 }
 
+// What peek-ready shows.
+TEST_F(GroupsTest, WhereAllAreHeldBackTheMostUrgentJobIsReady) {
+  SetGroups({{"group_running", "1"}});
+  for (const char* const name : {"a", "b", "c", "d"}) PutOf(name, 1);
+  PutOf("d", 6);
+  const JobId shown = PutOf("c", 3);
+  PutOf("b", 4);
+  PutOf("a", 3);
+  EXPECT_EQ(Next(5), "abcd-");
+  EXPECT_EQ(TubeGroups().AnyReady()->id(), shown);
+}
+
 TEST_F(GroupsTest, ALineGivesOneJobAtATimeInTheOrderOfIds) {
   SetGroups({{"group_order", "fifo"}});
   const JobId first = PutOf("a", 100);
