@@ -10,6 +10,7 @@
 
 #include "broker/base/base64.h"
 #include "broker/base/utf8.h"
+#include "broker/journal/record_codec.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -198,8 +199,7 @@ Status JobsLine::ParseJob(const nlohmann::json& json) {
   if (record_.state == kReserved) record_.state = Record::State::kReady;
   if (!read.good || record_.tube.empty() || record_.id == 0)
     return {Code::kCorrupt, "a job with a field that is missing or of another type"};
-  if (record_.unique.size() > 64) return {Code::kCorrupt, "a unique key of more than 64 bytes"};
-  return {};
+  return CheckSense(record_);
 }
 
 Status JobsLine::ParseTube(const nlohmann::json& json) {
@@ -210,7 +210,8 @@ Status JobsLine::ParseTube(const nlohmann::json& json) {
   Read settings{json["settings"], texts_, json["settings"].is_object()};
   VisitSettings(record_.settings, settings);
   const bool good = read.good && settings.good && !record_.tube.empty();
-  return good ? Status() : Status(Code::kCorrupt, "settings of a tube that cannot be read");
+  return good ? CheckSense(record_)
+              : Status(Code::kCorrupt, "settings of a tube that cannot be read");
 }
 
 }  // namespace gearstalk::ctl

@@ -148,25 +148,23 @@ Status Senseless(const char* what, const std::string& value) {
   return {Code::kCorrupt, std::string("a record with ") + what + " " + value};
 }
 
-// Refuses values that no broker writes and the engine could not apply: damage below a good
-// checksum.
-Status CheckSense(const R& message) {
-  const auto kind = static_cast<Record::Kind>(message.kind());
-  if (message.id() > kMostId) return Senseless("id", std::to_string(message.id()));
-  if (kind == Record::Kind::kPut && message.id() == 0) return Senseless("id", "0");
-  if (message.burial() > kMostId) return Senseless("burial", std::to_string(message.burial()));
-  for (const std::int64_t time :
-       {message.due(), message.created(), message.pause_until(), message.ended(), message.expires(),
-        message.planned(), message.seen_until()}) {
+}  // namespace
+
+// Of a record with a good checksum they are damage below it.
+Status CheckSense(const Record& record) {
+  if (record.id > kMostId) return Senseless("id", std::to_string(record.id));
+  if (record.kind == Record::Kind::kPut && record.id == 0) return Senseless("id", "0");
+  if (record.burial > kMostId) return Senseless("burial", std::to_string(record.burial));
+  for (const Time time :
+       {record.due, record.created, record.settings.pause_until, record.failure.ended,
+        record.expires, record.schedule.planned, record.seen_until}) {
     if (time < 0) return Senseless("time", std::to_string(time));
   }
-  if (message.unique().size() > kMostUnique) {
-    return Senseless("a unique key of", std::to_string(message.unique().size()) + " bytes");
+  if (record.unique.size() > kMostUnique) {
+    return Senseless("a unique key of", std::to_string(record.unique.size()) + " bytes");
   }
   return {};
 }
-
-}  // namespace
 
 RecordCodec::RecordCodec() : message_(std::make_unique<stored::Record>()) {}
 RecordCodec::~RecordCodec() = default;
@@ -217,7 +215,6 @@ Status RecordCodec::Decode(std::string_view bytes, std::string_view body, Record
     return {Code::kCorrupt, "bytes that are not a record"};
   }
   GS_TRY(CheckKnown(message));
-  GS_TRY(CheckSense(message));
   record.kind = static_cast<Record::Kind>(message.kind());
   record.id = message.id();
   record.body = body;
@@ -230,7 +227,7 @@ Status RecordCodec::Decode(std::string_view bytes, std::string_view body, Record
   record.schedule.ran = message.has_ran() ? std::optional<Time>(message.ran()) : std::nullopt;
   policy_.assign(message.policy().begin(), message.policy().end());
   record.policy = policy_;
-  return {};
+  return CheckSense(record);
 }
 
 }  // namespace gearstalk

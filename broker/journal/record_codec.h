@@ -15,6 +15,9 @@ namespace stored {
 class Record;
 }
 
+// kCorrupt for values that no broker writes and the engine could not apply.
+Status CheckSense(const Record& record);
+
 // Encodes and decodes records, without the body, which is stored behind them unchanged. Nothing
 // else knows protobuf. Reuses one message, so that neither direction allocates for names of known
 // length; one thread at a time.

@@ -54,6 +54,9 @@ TEST(JsonLines, DamagedLinesAreNamed) {
         "{\"job\":1,\"state\":\"ready\",\"tube\":\"t\",\"cause\":\"odd\"}",
         "{\"job\":1,\"state\":\"odd\",\"tube\":\"t\"}",
         "{\"job\":1,\"state\":\"ready\",\"tube\":\"t\",\"body_base64\":\"?\"}",
+        "{\"job\":1,\"state\":\"ready\",\"tube\":\"t\",\"created_ns\":-1}",
+        "{\"job\":1,\"state\":\"buried\",\"tube\":\"t\",\"burial\":18446744073709551615}",
+        "{\"job\":9223372036854775807,\"state\":\"ready\",\"tube\":\"t\"}",
         "{\"gearstalk_jobs\":2}", "{\"end\":3}"}) {
     EXPECT_EQ(line.Parse(text).code(), Code::kCorrupt) << text;
   }

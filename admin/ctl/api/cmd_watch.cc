@@ -126,7 +126,7 @@ int Events(Api& api, const EventOptions& options) {
     } else {
       Say(fmt::format("{} {}", Visible(event), Visible(data)));
     }
-    std::fflush(stdout);
+    if (std::fflush(stdout) != 0) return false;
     return options.count == 0 || ++seen < options.count;
   });
   const std::string path = WithQuery("/events", {{"topics", options.topics}, {"tubes", refs}});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <optional>
 
 #include "broker/base/check.h"
@@ -150,7 +151,8 @@ std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run
   if (source == nullptr) return fail(problem);
   const std::uint64_t begin = run.front().place.offset;
   const std::size_t size = EndOf(run.back()) - begin;
-  const std::shared_ptr<char[]> bytes(new char[size]);
+  const std::shared_ptr<char[]> bytes(new (std::nothrow) char[size]);
+  if (bytes == nullptr) return fail("there is no memory for it");
   const std::int64_t got = ReadFully(*source->file, begin, bytes.get(), size);
   NoteRead(got < 0 && !Passes(got));
   if (got < 0) {

@@ -1,5 +1,6 @@
 #include "broker/journal/wal/indexer.h"
 
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -66,12 +67,21 @@ void Indexer::DoOne(Workers::Lock& lock) {
   made_.insert(segment);
   lock.unlock();
   file_system_.Unlink(PathOf(segment));  // it may be another user's
-  if (!Write(segment)) file_system_.Unlink(PathOf(segment));
+  if (!TryWrite(segment)) file_system_.Unlink(PathOf(segment));
   lock.lock();
 }
 
 std::string Indexer::PathOf(std::uint64_t segment) const {
   return directory_ + "/" + IndexName(segment);
+}
+
+// Without memory for the segment there is no index.
+bool Indexer::TryWrite(std::uint64_t number) const {
+  try {
+    return Write(number);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 // Nothing is synced: an index that a power cut leaves torn is not believed.

@@ -30,6 +30,7 @@ class Indexer {
  private:
   bool HasWork() const;
   void DoOne(Workers::Lock& lock);
+  bool TryWrite(std::uint64_t segment) const;
   bool Write(std::uint64_t segment) const;
   std::string PathOf(std::uint64_t segment) const;
 

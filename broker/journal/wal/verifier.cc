@@ -1,6 +1,7 @@
 #include "broker/journal/wal/verifier.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "broker/base/check.h"
@@ -62,11 +63,17 @@ Verifier::Progress Verifier::progress() const {
   return {bytes_, next_};
 }
 
-// The lock is held but for calls of the file system.
+// The lock is held but for calls of the file system. Without memory for a segment it is read later.
 void Verifier::CheckNext(Workers::Lock& lock) {
   const std::uint64_t number = next_;
   lock.unlock();
-  Result<std::vector<Damage>> checked = Check(number, lock);
+  Result<std::vector<Damage>> checked = std::vector<Damage>();
+  try {
+    checked = Check(number, lock);
+  } catch (const std::bad_alloc&) {
+    lock.lock();
+    return workers_.Rest(lock, kWithoutMemory);
+  }
   if (!checked.ok()) {
     const std::string path = directory_ + "/" + SegmentName(number);
     checked = std::vector<Damage>{{number, 0, 0, path + ": " + checked.status().message()}};

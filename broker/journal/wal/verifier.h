@@ -52,6 +52,7 @@ class Verifier {
   void CheckNext(Workers::Lock& lock);
   Result<std::vector<Damage>> Check(std::uint64_t number, Workers::Lock& lock);
   void Rest(std::size_t bytes, Workers::Lock& lock);
+  static constexpr double kWithoutMemory = 1;  // seconds until the next try
   static std::vector<Damage> DamageIn(std::string_view bytes, const FoundSegment& segment);
 
   FileSystem& file_system_;
