@@ -21,6 +21,9 @@ namespace {
 // Ids and burials of the journal lie below it.
 constexpr std::uint64_t kMostId = std::uint64_t{1} << 61;
 
+// Ids of a source lie below it, so that those of later puts stay below the spare ones.
+constexpr JobId kMostForeignId = kFirstSpareId / 2;
+
 // The kind of a transfer whose held jobs are the broker's own.
 constexpr std::string_view kHandBack = "hand-back";
 
@@ -60,7 +63,7 @@ const Mark* Transfers::Find(std::string_view name) const {
 }
 
 bool Transfers::CanKeepIds(std::uint64_t smallest, std::uint64_t next) const {
-  return store_.ids.next() <= smallest && next <= kFirstSpareId;
+  return store_.ids.next() <= smallest && next <= kMostForeignId;
 }
 
 Code Transfers::Admits(const Record& job) const {
@@ -71,7 +74,8 @@ Code Transfers::Admits(const Record& job) const {
 }
 
 bool Transfers::IsTaken(JobId id) const {
-  return id > kMostId || store_.jobs.Find(id) != nullptr || held_.contains(id);
+  const bool too_high = id > kMostId || (id >= kMostForeignId && id < kFirstSpareId);
+  return too_high || store_.jobs.Find(id) != nullptr || held_.contains(id);
 }
 
 Lsn Transfers::AppendMark(std::string_view name, const Mark& mark) {
@@ -344,7 +348,7 @@ Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
 }
 
 Transfers::Change Transfers::RaiseNextId(JobId id) {
-  if (id <= store_.ids.next() || id > kFirstSpareId) return {};
+  if (id <= store_.ids.next() || id > kMostForeignId) return {};
   if (!store_.journal.Accepts(Record::Kind::kNextId)) return {Code::kJournal};
   store_.ids.TakeRecorded(id);
   return {Code::kOk, 0, store_.persistent ? store_.journal.Append(JobIds::NextIdRecord(id)) : 0};

@@ -242,6 +242,18 @@ TEST_F(TransfersTest, AnIdOutOfRangeIsReplacedAndASpareOneSaysNothingOfOthers) {
   EXPECT_EQ(2u, engine.next_id());
 }
 
+// Ids that puts get afterwards would be spare ones, which a restart gives again.
+TEST_F(TransfersTest, NoIdComesNearTheSpareOnes) {
+  EXPECT_FALSE(transfers().CanKeepIds(5, kFirstSpareId));
+  EXPECT_TRUE(transfers().CanKeepIds(5, kFirstSpareId / 2));
+  EXPECT_TRUE(transfers().RaiseNextId(kFirstSpareId).ok());
+  EXPECT_EQ(1U, engine.next_id());
+  EXPECT_EQ(1U, transfers().Hold("t", JobOf("in", kFirstSpareId - 1)).id);
+  EXPECT_EQ(2U, engine.next_id());
+  EXPECT_TRUE(transfers().RaiseNextId(kFirstSpareId / 2).ok());
+  EXPECT_EQ(kFirstSpareId / 2, engine.next_id());
+}
+
 TEST_F(TransfersTest, AJobThatNoJournalStoresIsRefused) {
   const std::string key(Job::kMaxUnique + 1, 'k');
   std::vector<Record> jobs(3, JobOf("in"));
