@@ -132,7 +132,9 @@ HttpTask Api::AnswerWhenRead(HttpRequest& request, Match match, Ending ending) {
   call.arguments = match.arguments;
   DescribeAct(call, match);
   // The caller's rights may have changed meanwhile.
-  co_return Respond(call, match, Permit(call, match), std::move(*document), ending);
+  std::optional<Document>& read = *document;
+  if (!read) co_return Respond(call, match, NoMemory(), {}, ending);
+  co_return Respond(call, match, Permit(call, match), *std::move(read), ending);
 }
 
 HttpTask Api::AnswerInSlices(Task task, std::unique_ptr<UnderWay> request) {

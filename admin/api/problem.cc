@@ -70,6 +70,8 @@ Json DocumentOf(const Problem& problem, std::string_view request_id) {
   return document;
 }
 
+Problem NoMemory() { return {"memory", "the system gives no memory for this"}; }
+
 Problem RefusalOf(Code code, std::string_view what) {
   switch (code) {
     case Code::kDraining:

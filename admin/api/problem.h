@@ -19,6 +19,8 @@ struct Problem {
 int StatusOf(std::string_view code);
 // RFC 9457.
 Json DocumentOf(const Problem& problem, std::string_view request_id);
+// For the request itself, or its answer.
+Problem NoMemory();
 // An engine's refusal of a job, in the words of gearstalkd_refused_total.
 Problem RefusalOf(Code code, std::string_view what);
 

@@ -30,8 +30,9 @@ void SideThread::DoOne(Workers::Lock& lock) {
 Task OnSideThread(SideThread& thread, std::function<std::string()> work) {
   SideResult<std::string> text(thread, std::move(work));
   while (!text.done()) co_await NextSlice();
+  if (!(*text).has_value()) co_return NoMemory();
   Reply reply;
-  reply.body = std::move(*text);
+  reply.body = *std::move(*text);
   co_return reply;
 }
 

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -54,18 +56,21 @@ class SideResult {
   bool done() {
     if (work_ != nullptr) {
       ticket_ = thread_.Do([shared = shared_, work = std::exchange(work_, nullptr)] {
-        shared->result = work();
+        try {
+          shared->result = work();
+        } catch (const std::bad_alloc&) {
+        }
         shared->done.store(true, std::memory_order_release);
       });
     }
     return shared_->done.load(std::memory_order_acquire);
   }
-  // Once it is done.
-  Result& operator*() { return shared_->result; }
+  // Once it is done. nullopt: there was no memory for it.
+  std::optional<Result>& operator*() { return shared_->result; }
 
  private:
   struct Shared {
-    Result result;
+    std::optional<Result> result;
     std::atomic<bool> done = false;
   };
   SideThread& thread_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <new>
 
 #include "admin/api/audit.h"
 #include "admin/api/decode.h"
@@ -401,6 +402,16 @@ TEST(SideThreadTest, DoesNothingThatNobodyWaitsFor) {
   goes_on.set_value();
   while (!last.done()) std::this_thread::yield();
   EXPECT_EQ(2, *last);
+}
+
+TEST(SideThreadTest, WithoutMemoryThereIsNoResult) {
+  SideThread thread;
+  SideResult<int> none(thread, []() -> int { throw std::bad_alloc(); });
+  while (!none.done()) std::this_thread::yield();
+  EXPECT_FALSE((*none).has_value());
+  SideResult<int> next(thread, [] { return 7; });
+  while (!next.done()) std::this_thread::yield();
+  EXPECT_EQ(7, *next);
 }
 
 TEST(GuardTest, ASessionEnds) {
