@@ -138,7 +138,7 @@ class Browser:
         def tried(_: object) -> object:
             try:
                 return holds()
-            except WebDriverException:
+            except (WebDriverException, IndexError):
                 return False  # drawn again meanwhile, or not there yet
         try:
             return WebDriverWait(self.driver, PATIENCE, 0.1).until(tried)
