@@ -71,7 +71,7 @@ Status CheckSize(std::uint64_t bytes, std::uint64_t max_bytes) {
 Status CopyLive(const std::string& directory, const Census& live, Importer& importer) {
   WalRecovery recovery(SystemFileSystem(), directory);
   Status sent;
-  const Status read = recovery.Run([&](const Record& record, std::size_t) {
+  Status read = recovery.Run([&](const Record& record, std::size_t) {
     if (live.Needs(record)) sent = importer.Add(record);
     return sent;
   });

@@ -33,7 +33,7 @@ void EncodeSegmentHeader(const SegmentHeader& header, char* out) {
 }
 
 Status DecodeSegmentHeader(std::string_view bytes, SegmentHeader& header) {
-  const Status damaged = {Code::kCorrupt, "the header is damaged"};
+  Status damaged(Code::kCorrupt, "the header is damaged");
   if (bytes.size() < kSegmentHeaderSize) return damaged;
   header.salt = Load<std::uint64_t>(bytes, 24);
   if (!bytes.starts_with(kMagic) ||
