@@ -33,6 +33,7 @@ JobStore::~JobStore() {
   for (Job* job = jobs.Next(0); job != nullptr; job = jobs.Next(0)) {
     waiters.Drop(*job);
     LeaveState(*job);
+    FreeKey(*job);
     grouping.ForgetHome(*job);
     Grouping::Part(*job);
     jobs.Erase(job->id());
