@@ -27,13 +27,6 @@ void JobIds::TakeRecorded(JobId next) {
   recorded_ = std::max(recorded_, next);
 }
 
-Record JobIds::NextIdRecord(JobId next) {
-  Record record;
-  record.kind = Record::Kind::kNextId;
-  record.id = next;
-  return record;
-}
-
 Record JobIds::Capture() {
   recorded_ = std::max(recorded_, next_);
   return NextIdRecord(recorded_);

@@ -30,9 +30,7 @@ class JobIds {
   }
   // Ids below `next` were given out, and the journal knows it.
   void TakeRecorded(JobId next);
-  // A record that says it: Record::Kind::kNextId.
-  static Record NextIdRecord(JobId next);
-  // For a new beginning of the log.
+  // The record that says it, for a new beginning of the log.
   Record Capture();
   // Who gets an id without a record of its own may hear of it when this is durable.
   Lsn lsn() const { return lsn_; }

@@ -351,7 +351,7 @@ Transfers::Change Transfers::RaiseNextId(JobId id) {
   if (id <= store_.ids.next() || id > kMostForeignId) return {};
   if (!store_.journal.Accepts(Record::Kind::kNextId)) return {Code::kJournal};
   store_.ids.TakeRecorded(id);
-  return {Code::kOk, 0, store_.persistent ? store_.journal.Append(JobIds::NextIdRecord(id)) : 0};
+  return {Code::kOk, 0, store_.persistent ? store_.journal.Append(NextIdRecord(id)) : 0};
 }
 
 Transfers::Change Transfers::SetTube(const Record& settings) {
