@@ -9,19 +9,13 @@
 #include <vector>
 
 #include "broker/journal/journal.h"
+#include "tests/support/record_of.h"
 
 namespace gearstalk {
 namespace {
 
 using Ids = std::vector<std::uint64_t>;
 using Kind = Record::Kind;
-
-Record Of(Kind kind, std::uint64_t id) {
-  Record record;
-  record.kind = kind;
-  record.id = id;
-  return record;
-}
 
 // A log of jobs whose records all have the same length; it carries what the compactor asks for.
 class Log final : public LiveState {
@@ -33,11 +27,11 @@ class Log final : public LiveState {
     size_ = 1;
   }
   void Put(std::uint64_t id, std::uint64_t bytes = kBytes) {
-    Add(Of(Kind::kPut, id), bytes);
+    Add(RecordOf(Kind::kPut, id), bytes);
     live.insert(id);
   }
   void Delete(std::uint64_t id) {
-    Add(Of(Kind::kDelete, id), kBytes);
+    Add(RecordOf(Kind::kDelete, id), kBytes);
     live.erase(id);
   }
   // One call of it; false: another is wanted.
@@ -59,7 +53,7 @@ class Log final : public LiveState {
   Status Apply(const Record& /*record*/) override { return {}; }
   bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override {
     if (!live.contains(id)) return false;
-    emit(Of(Kind::kPut, id));
+    emit(RecordOf(Kind::kPut, id));
     return true;
   }
   void CaptureSettings(const std::function<void(const Record&)>& /*emit*/) override {}
@@ -235,9 +229,9 @@ TEST(Compactor, AKeyThatIsLeftIsCarriedAsAJobIs) {
   log.Begin(1);
   log.Put(1);
   const std::uint64_t live = log.compactor.live_bytes();
-  log.compactor.OnRecord(Of(Kind::kSeen, 1), {40, 101, 0});
+  log.compactor.OnRecord(RecordOf(Kind::kSeen, 1), {40, 101, 0});
   EXPECT_EQ(log.compactor.live_bytes(), live - Log::kBytes + 40);
-  log.compactor.OnRecord(Of(Kind::kChange, 1), {70, 141, 0});
+  log.compactor.OnRecord(RecordOf(Kind::kChange, 1), {70, 141, 0});
   EXPECT_EQ(log.compactor.live_bytes(), 40U);
   EXPECT_EQ(log.compactor.Find(1).bytes, 40U);
 }

@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include "tests/support/record_of.h"
+
 namespace gearstalk {
 namespace {
 
@@ -37,20 +39,13 @@ TEST(LiveJobs, AgreesWithAMap) {
 
 using Kind = Record::Kind;
 
-Record Of(Kind kind, std::uint64_t id) {
-  Record record;
-  record.kind = kind;
-  record.id = id;
-  return record;
-}
-
 TEST(Census, ALaterRecordMovesAJobToItsSegment) {
   Census census;
-  census.Count(Of(Kind::kPut, 1), 1, 100);
-  census.Count(Of(Kind::kPut, 2), 1, 100);
-  census.Count(Of(Kind::kChange, 1), 2, 30);
+  census.Count(RecordOf(Kind::kPut, 1), 1, 100);
+  census.Count(RecordOf(Kind::kPut, 2), 1, 100);
+  census.Count(RecordOf(Kind::kChange, 1), 2, 30);
   EXPECT_EQ(census.JobsIn(1), 2U);
-  census.Count(Of(Kind::kPut, 1), 2, 120);
+  census.Count(RecordOf(Kind::kPut, 1), 2, 120);
   EXPECT_EQ(census.JobsIn(1), 1U);
   EXPECT_EQ(census.JobsIn(2), 1U);
   EXPECT_EQ(census.JobsIn(3), 0U);
@@ -62,33 +57,33 @@ TEST(Census, ALaterRecordMovesAJobToItsSegment) {
 
 TEST(Census, AKeyThatAJobLeftIsLiveAndNoJob) {
   Census census;
-  census.Count(Of(Kind::kPut, 1), 1, 100);
-  census.Count(Of(Kind::kSeen, 1), 1, 50);
+  census.Count(RecordOf(Kind::kPut, 1), 1, 100);
+  census.Count(RecordOf(Kind::kSeen, 1), 1, 50);
   EXPECT_EQ(census.jobs(), 0U);
   EXPECT_EQ(census.JobsIn(1), 0U);
   EXPECT_EQ(census.bytes(), 50U);
-  EXPECT_TRUE(census.Needs(Of(Kind::kSeen, 1)));
-  EXPECT_FALSE(census.Needs(Of(Kind::kPut, 1)));
-  EXPECT_FALSE(census.Needs(Of(Kind::kChange, 1)));
-  census.Count(Of(Kind::kDelete, 1), 1, 20);
+  EXPECT_TRUE(census.Needs(RecordOf(Kind::kSeen, 1)));
+  EXPECT_FALSE(census.Needs(RecordOf(Kind::kPut, 1)));
+  EXPECT_FALSE(census.Needs(RecordOf(Kind::kChange, 1)));
+  census.Count(RecordOf(Kind::kDelete, 1), 1, 20);
   EXPECT_EQ(census.bytes(), 0U);
-  EXPECT_FALSE(census.Needs(Of(Kind::kSeen, 1)));
+  EXPECT_FALSE(census.Needs(RecordOf(Kind::kSeen, 1)));
 }
 
 TEST(Census, NeedsWhatTellsOfLiveJobsAndOfSettings) {
   Census census;
-  census.Count(Of(Kind::kPut, 1), 1, 100);
-  census.Count(Of(Kind::kPut, 2), 1, 100);
-  census.Count(Of(Kind::kDelete, 2), 1, 20);
+  census.Count(RecordOf(Kind::kPut, 1), 1, 100);
+  census.Count(RecordOf(Kind::kPut, 2), 1, 100);
+  census.Count(RecordOf(Kind::kDelete, 2), 1, 20);
   for (const Kind kind : {Kind::kPut, Kind::kChange, Kind::kCount}) {
-    EXPECT_TRUE(census.Needs(Of(kind, 1)));
-    EXPECT_FALSE(census.Needs(Of(kind, 2)));
+    EXPECT_TRUE(census.Needs(RecordOf(kind, 1)));
+    EXPECT_FALSE(census.Needs(RecordOf(kind, 2)));
   }
   for (const Kind kind : {Kind::kTube, Kind::kSchedule, Kind::kMark, Kind::kNextId}) {
-    EXPECT_TRUE(census.Needs(Of(kind, 0)));
+    EXPECT_TRUE(census.Needs(RecordOf(kind, 0)));
   }
-  EXPECT_FALSE(census.Needs(Of(Kind::kDelete, 2)));
-  EXPECT_FALSE(census.Needs(Of(Kind::kEnd, 3)));
+  EXPECT_FALSE(census.Needs(RecordOf(Kind::kDelete, 2)));
+  EXPECT_FALSE(census.Needs(RecordOf(Kind::kEnd, 3)));
 }
 
 }  // namespace

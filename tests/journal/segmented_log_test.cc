@@ -9,18 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/record_of.h"
+
 namespace gearstalk {
 namespace {
 
 using Kind = Record::Kind;
 using Result = BodyRead::Result;
-
-Record Of(Kind kind, std::uint64_t id) {
-  Record record;
-  record.kind = kind;
-  record.id = id;
-  return record;
-}
 
 // A medium whose frames have 100 bytes each, and a state whose bodies have left memory.
 class Rig final : public Medium, public LiveState {
@@ -40,7 +35,7 @@ class Rig final : public Medium, public LiveState {
   }
   // Job 1 lies in the first segment, which has to go.
   void HasToCarry() {
-    log.Append(Of(Kind::kPut, 1));
+    log.Append(RecordOf(Kind::kPut, 1));
     Begin(2);
     log.compactor().CarryThrough(1);
     written.clear();
@@ -64,7 +59,7 @@ class Rig final : public Medium, public LiveState {
 
   Status Apply(const Record& /*record*/) override { return {}; }
   bool Capture(std::uint64_t id, const std::function<void(const Record&)>& emit) override {
-    Record put = Of(Kind::kPut, id);
+    Record put = RecordOf(Kind::kPut, id);
     put.body_left_out = kBody;
     emit(put);
     return true;
@@ -76,8 +71,8 @@ class Rig final : public Medium, public LiveState {
     problems.emplace_back(read.problem);
   }
   void CaptureSettings(const std::function<void(const Record&)>& emit) override {
-    emit(Of(Kind::kNextId, 50));
-    emit(Of(Kind::kTube, 0));
+    emit(RecordOf(Kind::kNextId, 50));
+    emit(RecordOf(Kind::kTube, 0));
   }
 
   SegmentedLog log{*this};
@@ -159,7 +154,7 @@ TEST(SegmentedLog, AnAnswerAboutAJobThatIsGoneIsOfNoUse) {
   Rig rig;
   rig.HasToCarry();
   rig.log.CarryForward();
-  rig.log.Append(Of(Kind::kDelete, 1));
+  rig.log.Append(RecordOf(Kind::kDelete, 1));
   EXPECT_EQ(rig.log.DropDone(), 1U);
   EXPECT_FALSE(rig.log.WantsBody(1));
   rig.Answer({.result = Result::kDamaged, .body = {}, .problem = "rot"}, true);

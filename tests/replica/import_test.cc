@@ -4,16 +4,10 @@
 
 #include "broker/journal/wal/file_system.h"
 #include "tests/replica/tools_fixture.h"
+#include "tests/support/record_of.h"
 
 namespace gearstalk {
 namespace {
-
-Record Of(Record::Kind kind, std::uint64_t id) {
-  Record record;
-  record.kind = kind;
-  record.id = id;
-  return record;
-}
 
 class ImportTest : public ToolsTest {
  protected:
@@ -49,20 +43,21 @@ class ImportTest : public ToolsTest {
 
 // Changes and counts of jobs that are gone stay behind; what tubes, schedules and keys need comes.
 TEST_F(ImportTest, TakesWhatIsLive) {
-  Record buried = Of(Record::Kind::kChange, 2);
+  Record buried = RecordOf(Record::Kind::kChange, 2);
   buried.state = Record::State::kBuried;
-  Record seen = Of(Record::Kind::kSeen, 9), forgotten = Of(Record::Kind::kSeen, 10);
+  Record seen = RecordOf(Record::Kind::kSeen, 9), forgotten = RecordOf(Record::Kind::kSeen, 10);
   seen.tube = forgotten.tube = "t";
   seen.put_key = forgotten.put_key = "order-17";
   seen.seen_until = forgotten.seen_until = simulation.now + kSecond;
-  Record tube = Of(Record::Kind::kTube, 0);
+  Record tube = RecordOf(Record::Kind::kTube, 0);
   tube.tube = "paused";
   tube.settings.pause_until = kSecond;
   WriteJournal(Folder("in"),
                {PutOf(1, "one"), PutOf(2, "two"), PutOf(3, "three"), buried,
-                Of(Record::Kind::kChange, 3), Of(Record::Kind::kCount, 1),
-                Of(Record::Kind::kCount, 3), Of(Record::Kind::kDelete, 3), tube, PutOf(9, "nine"),
-                seen, forgotten, Of(Record::Kind::kDelete, 10), Of(Record::Kind::kNextId, 50)});
+                RecordOf(Record::Kind::kChange, 3), RecordOf(Record::Kind::kCount, 1),
+                RecordOf(Record::Kind::kCount, 3), RecordOf(Record::Kind::kDelete, 3), tube,
+                PutOf(9, "nine"), seen, forgotten, RecordOf(Record::Kind::kDelete, 10),
+                RecordOf(Record::Kind::kNextId, 50)});
   const Status status = Import();
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(report, "imported 2 live jobs in 8 records from " + Folder("in") + "\n");

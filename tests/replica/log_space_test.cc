@@ -7,17 +7,12 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/support/record_of.h"
+
 namespace gearstalk {
 namespace {
 
 constexpr std::uint64_t kMaxBytes = 1 << 30;
-
-Record RecordOf(Record::Kind kind, std::uint64_t id) {
-  Record record;
-  record.kind = kind;
-  record.id = id;
-  return record;
-}
 
 struct Log {
   explicit Log(bool keeps_bodies = false) : space(compactor, keeps_bodies) {}
