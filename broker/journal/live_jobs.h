@@ -81,8 +81,8 @@ class LiveJobs {
 // What is live at the end of a log, for tools that read one and have no state.
 class Census {
  public:
-  // The next record of the log; `bytes` are those of its frame.
-  void Count(const Record& record, std::uint64_t segment, std::size_t bytes);
+  // The next record of the log; `bytes` are those of its frame, for who asks for bytes().
+  void Count(const Record& record, std::uint64_t segment, std::size_t bytes = 0);
 
   std::uint64_t records() const { return records_; }
   std::uint64_t jobs() const { return jobs_.size(); }
