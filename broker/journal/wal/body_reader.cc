@@ -12,6 +12,7 @@ namespace gearstalk {
 namespace {
 
 constexpr std::size_t kSector = 512;  // bytes
+constexpr char kNoMemory[] = "there is no memory for it";
 
 std::uint64_t EndOf(const BodyReader::Request& request) {
   return request.place.offset + request.place.bytes;
@@ -152,7 +153,7 @@ std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run
   const std::uint64_t begin = run.front().place.offset;
   const std::size_t size = EndOf(run.back()) - begin;
   const std::shared_ptr<char[]> bytes(new (std::nothrow) char[size]);
-  if (bytes == nullptr) return fail("there is no memory for it");
+  if (bytes == nullptr) return fail(kNoMemory);
   const std::int64_t got = ReadFully(*source->file, begin, bytes.get(), size);
   NoteRead(got < 0 && !Passes(got));
   if (got < 0) {
@@ -293,7 +294,11 @@ void BodyReader::ReadSetAside(RecordCodec& codec, Answer& answer) {
   const std::int64_t size = opened.error == 0 ? opened.file->Size() : opened.error;
   std::int64_t got = size;
   if (size > 0) {
-    const std::shared_ptr<char[]> bytes(new char[static_cast<std::size_t>(size)]);
+    const std::shared_ptr<char[]> bytes(new (std::nothrow) char[static_cast<std::size_t>(size)]);
+    if (bytes == nullptr) {
+      answer.problem = kNoMemory;
+      return;
+    }
     got = ReadFully(*opened.file, 0, bytes.get(), static_cast<std::size_t>(size));
     answer.bytes = bytes;
   }
