@@ -1,5 +1,4 @@
 // jobs:FILE, what `export` writes.
-#define XXH_INLINE_ALL
 
 #include "admin/ctl/source.h"
 
