@@ -5,6 +5,7 @@
 #include "admin/api/fields.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
+#include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"
 #include "broker/engine/group_list.h"
@@ -46,16 +47,6 @@ GroupRow RowAt(const Cursor& cursor) {
           .delayed = number,
           .handed_out = number,
           .oldest = static_cast<Time>(std::min<std::uint64_t>(number, kNever))};
-}
-
-Json GroupObject(const GroupRow& row, Time now) {
-  return {{"name", TextOrNull(row.name)},
-          {"ready", row.ready},
-          {"reserved", row.reserved},
-          {"delayed", row.delayed},
-          {"handed_out", row.handed_out},
-          {"oldest_ready_age_seconds", OrNull(row.oldest != kNever, Age(now, row.oldest))},
-          {"held_back", OrNull(row.held != GroupHeld::kNone, NameOf(row.held))}};
 }
 
 Task GroupPage(const Services& services, std::uint64_t tube_id, Sort sort, bool descending,

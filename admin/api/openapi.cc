@@ -11,9 +11,9 @@
 #include "admin/api/fields.h"
 #include "admin/api/history.h"
 #include "admin/api/json.h"
+#include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"
-#include "admin/metrics/job_metrics.h"
 #include "broker/base/split.h"
 
 namespace gearstalk::api {
@@ -91,6 +91,7 @@ Json SchemaOf(std::string_view path, std::string_view name) {
 }
 
 // NOLINTBEGIN(bugprone-suspicious-missing-comma): long entries have several lines.
+// The objects that objects.h does not describe: requests, pages, and what is made for one answer.
 // "NAME: MEMBER MEMBER?..." with the type behind a colon: a member is "name:type", the type one of
 // text number integer truth time list any or the name of a schema; "?" behind it: may be null, "*"
 // before it: a list of them, "~" behind it: may be left out (of requests).
@@ -101,50 +102,14 @@ constexpr std::string_view kObjects[] = {
     "Session user:text? role:text? bodies:truth tubes:*text via:text? expires_at:time? can:*text",
     "Draining draining:truth",
     "LogLevel level:text",
-    "Jobs ready:integer reserved:integer delayed:integer buried:integer urgent:integer",
-    "Connections open:integer limit:integer beanstalk:integer gearman:integer undecided:integer "
-    "producers:integer workers:integer waiting:integer stalled:integer accepted_total:integer",
-    "Memory job_bytes:integer job_limit_bytes:integer bodies_bytes:integer "
-    "bodies_limit_bytes:integer bodies_in_journal:integer bodies_in_journal_bytes:integer "
-    "resident_bytes:integer",
-    "Journal sync:text failed:truth full:truth disk_bytes:integer live_bytes:integer "
-    "filesystem_bytes:integer? free_bytes:integer? free_limit_bytes:integer? low:truth "
-    "full_seconds:number? segments:integer waiting_bytes:integer sync_seconds_p99:number?",
-    "Leader name:text address:text",
-    "Store kind:text version:text primary:text synchronous_commit:text fsync:text "
-    "full_page_writes:text synchronous_standby_names:text synchronous_standbys:*text?",
-    "Replica role:text epoch:integer leader:Leader? behind_batches:integer "
-    "lease_left_seconds:number? takeovers_total:integer store:Store~",
     "StepDown force:truth~",
     "SteppingDown stepping_down:truth",
-    "Router name:text pid:integer? connections:integer accepted_total:integer "
-    "handshakes_total:integer cpu_seconds_total:number received_bytes_total:integer "
-    "sent_bytes_total:integer",
-    "Server version:text commit:text server_name:text pid:integer started_at:time now:time "
-    "uptime_seconds:number listen:*text admin:*text ready:truth not_ready_reason:text? "
-    "draining:truth log_level:text jobs:Jobs counters:Counters tubes:integer "
-    "connections:Connections memory:Memory journal:Journal refused:any "
-    "oldest_ready_age_seconds:number? loop_lag_seconds_p99:number? received_bytes_total:integer "
-    "sent_bytes_total:integer cpu_seconds_total:number loop_cpu_seconds_total:number "
-    "routers:*Router router_restarts_total:integer held_jobs:integer replica:Replica?",
-    "TubeLimits high:integer normal:integer low:integer source:text",
-    "Tube name:text ref:text id:integer? jobs:Jobs counters:Counters "
-    "oldest_ready_age_seconds:number? workers:integer using:integer watching:integer "
-    "waiting:integer paused:truth pause_seconds:number? pause_left_seconds:number? "
-    "pauses_total:integer maxqueue:TubeLimits created_function:truth retrying:integer "
-    "held_back:text? groups:integer groups_held_back:integer jobs_without_group:integer",
-    "Group name:text? ready:integer reserved:integer delayed:integer handed_out:integer "
-    "oldest_ready_age_seconds:number? held_back:text?",
     "GroupPage items:*Group next:text? complete:truth scanned:integer total:integer",
     "PolicyItem key:text value:text source:text",
     "Policy items:*PolicyItem",
     "PolicyValue value:text",
-    "Schedule name:text tube:text cron:text? every_seconds:number? time_zone:text next_at:time? "
-    "last_at:time? runs:integer skipped:integer missed:integer enabled:truth",
     "SchedulePage items:*Schedule next:text? complete:truth scanned:integer",
     "Enabled enabled:truth",
-    "Transfer name:text ref:text kind:text ids:text finished:truth settled:integer moved:integer "
-    "joined:integer refused:integer altered:integer uncertain:integer held:integer",
     "TransferPage items:*Transfer next:text? complete:truth scanned:integer",
     "TubePage items:*Tube next:text? complete:truth scanned:integer total:integer",
     "TubeName name:text~ name_base64:text~",
@@ -154,17 +119,6 @@ constexpr std::string_view kObjects[] = {
     "Kicked kicked:integer state:text",
     "Put body:text~ body_base64:text~ priority:integer~ delay_seconds:integer~ "
     "ttr_seconds:integer~ unique:text?~",
-    "Holder connection:integer address:text client_id:text?",
-    "Progress numerator:integer denominator:integer",
-    "Job id:integer tube:text tube_ref:text state:text priority:integer class:text "
-    "size_bytes:integer created_at:time age_seconds:number delay_seconds:number "
-    "ttr_seconds:number? due_in_seconds:number? ttr_left_seconds:number? "
-    "reserved_at:time? running_seconds:number? reserves:integer "
-    "timeouts:integer releases:integer buries:integer kicks:integer lost_tries:integer "
-    "unique:text? group:text? waiters:integer durable:truth on_failure:text holder:Holder? "
-    "progress:Progress? preview:text? body_in_memory:truth attempts:integer? max_attempts:integer? "
-    "expires_in_seconds:number? cause:text? failed_at:time? "
-    "cause_text:text? origin:text?",
     "FailureGroup tube:text tube_ref:text origin:text? cause:text? count:integer buried:integer "
     "first_failed_at:time? last_failed_at:time? per_step:*integer",
     "FailurePage items:*Job next:text? complete:truth scanned:integer matched:integer "
@@ -187,9 +141,6 @@ constexpr std::string_view kObjects[] = {
     "skipped:integer failed:integer scanned:integer as_of_id:integer user:text? created_at:time "
     "ended_at:time? problem:any",
     "OperationPage items:*Operation next:text? complete:truth scanned:integer",
-    "Connection id:integer protocol:text? address:text listen:text tls:truth certificate:text? "
-    "client_id:text? roles:*text waiting:truth uses:text? watches:*text watches_total:integer "
-    "holds:integer connected_at:time idle_seconds:number",
     "ConnectionPage items:*Connection next:text? complete:truth scanned:integer total:integer",
     "History range:text step_seconds:integer tube:text? times:*integer series:any",
     "Act id:integer at:time user:text? role:text? address:text? action:text? tube:text? "
@@ -209,9 +160,8 @@ Json TypeOf(std::string_view type) {
   return {{"$ref", "#/components/schemas/" + std::string(type)}};
 }
 
-Json MemberOf(std::string_view type, bool& required) {
-  required = !type.ends_with('~');
-  if (!required) type.remove_suffix(1);
+Json MemberOf(std::string_view type) {
+  if (type.ends_with('~')) type.remove_suffix(1);
   const bool nullable = type.ends_with('?');
   if (nullable) type.remove_suffix(1);
   const bool list = type.starts_with('*');
@@ -225,31 +175,31 @@ Json MemberOf(std::string_view type, bool& required) {
   return schema;
 }
 
-Json ObjectOf(std::string_view members) {
-  Json properties = Json::object();
-  Json needed = Json::array();
-  for (const std::string_view member : SplitWords(members)) {
-    const auto [name, type] = SplitOnce(member, ':');
-    bool required = false;
-    properties[std::string(name)] = MemberOf(type, required);
-    if (required) needed.push_back(name);
+void AddMember(Json& object, std::string_view name, std::string_view type, std::string_view means) {
+  if (object.is_null()) object = {{"type", "object"}, {"properties", Json::object()}};
+  Json member = MemberOf(type);
+  if (!means.empty()) {
+    if (member.contains("$ref")) member = {{"allOf", Json::array({std::move(member)})}};
+    member["description"] = means;
   }
-  Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
-  if (!needed.empty()) schema["required"] = std::move(needed);
-  return schema;
+  object["properties"][std::string(name)] = std::move(member);
+  if (!type.ends_with('~')) object["required"].push_back(name);
 }
 
 Json Schemas() {
   Json schemas = {{"Anything", Json::object()}};
   for (const std::string_view object : kObjects) {
     const auto [name, members] = SplitOnce(object, ' ');
-    schemas[std::string(name)] = ObjectOf(members);
+    Json& schema = schemas[std::string(name)];
+    schema = {{"type", "object"}, {"properties", Json::object()}};
+    for (const std::string_view member : SplitWords(members)) {
+      const auto [called, type] = SplitOnce(member, ':');
+      AddMember(schema, called, type, {});
+    }
   }
-  std::string counters;
-  for (const JobCounter& counter : JobCounters()) {
-    counters.append(counter.short_name()).append(":integer ");
-  }
-  schemas["Counters"] = ObjectOf(counters);
+  DescribeObjects(
+      [&](std::string_view object, std::string_view name, std::string_view type,
+          std::string_view means) { AddMember(schemas[std::string(object)], name, type, means); });
   return schemas;
 }
 

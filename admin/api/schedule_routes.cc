@@ -2,25 +2,12 @@
 #include "admin/api/job_body.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
+#include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"
 
 namespace gearstalk::api {
 namespace {
-
-Json ScheduleObject(const RunningSchedule& schedule) {
-  return {{"name", TextOf(schedule.entry.name)},
-          {"tube", TextOf(schedule.entry.tube)},
-          {"cron", TextOrNull(schedule.entry.cron)},
-          {"every_seconds", OrNull(schedule.entry.cron.empty(), Seconds(schedule.entry.every))},
-          {"time_zone", schedule.plan.zone().name()},
-          {"next_at", schedule.off ? Json() : TimeOrNull(schedule.next)},
-          {"last_at", TimeOrNull(schedule.ran)},
-          {"runs", schedule.runs},
-          {"skipped", schedule.skipped},
-          {"missed", schedule.missed},
-          {"enabled", !schedule.off}};
-}
 
 bool Sees(const Grant& grant, const RunningSchedule& schedule) {
   return schedule.configured && grant.Sees(schedule.entry.tube);

@@ -1,6 +1,7 @@
 #include "admin/api/fields.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
+#include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"
 
@@ -9,15 +10,6 @@ namespace {
 
 constexpr std::size_t kHeldSlice = 64;     // held jobs looked at in a slice
 constexpr std::size_t kTransfersTold = 8;  // transfers written to the page in a slice
-
-Json TransferObject(const std::string& name, const transfer::Mark& mark, std::uint64_t held) {
-  return {{"name", TextOf(name)},        {"ref", RefOf(name)},
-          {"kind", TextOf(mark.kind)},   {"ids", mark.keep_ids ? "keep" : "new"},
-          {"finished", mark.finished},   {"settled", mark.settled},
-          {"moved", mark.moved},         {"joined", mark.joined},
-          {"refused", mark.refused},     {"altered", mark.altered},
-          {"uncertain", mark.uncertain}, {"held", held}};
-}
 
 Task TransferPage(const Transfers& transfers, Page page) {
   std::string last = page.after ? page.after->text : "";

@@ -15,12 +15,6 @@ constexpr std::size_t kMaxName = 200;  // bytes, as long as beanstalk's names ma
 
 bool Plain(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F && c != '\\'; }
 
-struct Gauge {
-  std::string_view name, help;
-  // Of a tube; nothing: it has none. nullptr: the family has no single number for a tube.
-  std::optional<double> (*value)(const Tube& tube, Time now) = nullptr;
-};
-
 template <auto kNumber>
 std::optional<double> OfGroups(const Tube& tube, Time /*now*/) {
   if (tube.groups() == nullptr) return std::nullopt;
@@ -28,7 +22,7 @@ std::optional<double> OfGroups(const Tube& tube, Time /*now*/) {
 }
 
 // Before the counters.
-constexpr Gauge kTubeGauges[] = {
+constexpr TubeGauge kTubeGauges[] = {
     {"gearstalkd_tube_jobs", "Jobs of a tube by state."},
     {"gearstalkd_tube_oldest_ready_job_age_seconds",
      "Time since the put of the oldest ready job of a tube; 0 if none is ready.",
@@ -37,20 +31,21 @@ constexpr Gauge kTubeGauges[] = {
      }},
     {"gearstalkd_tube_workers",
      "Workers that can do the function, and connections that watch the tube and have reserved.",
-     [](const Tube& tube, Time) { return std::optional<double>(tube.workers); }},
+     [](const Tube& tube, Time) { return std::optional<double>(tube.workers); }, "workers"},
     {"gearstalkd_tube_jobs_retrying", "Delayed jobs of a tube that wait for their next attempt.",
-     [](const Tube& tube, Time) { return std::optional<double>(tube.policy_state().retrying); }},
+     [](const Tube& tube, Time) { return std::optional<double>(tube.policy_state().retrying); },
+     "retrying"},
     {"gearstalkd_tube_held_back", "1 while max_running or rate keep a tube from handing out jobs.",
      [](const Tube& tube, Time) {
        return std::optional<double>(tube.held_back != HeldBack::kNone);
      }},
     {"gearstalkd_tube_groups", "Groups of a tube that have unfinished jobs.",
-     OfGroups<&Groups::Counts::groups>},
+     OfGroups<&Groups::Counts::groups>, "groups"},
     {"gearstalkd_tube_groups_held_back",
      "Groups of a tube that have a ready job and may not give it.",
-     OfGroups<&Groups::Counts::held_back>},
+     OfGroups<&Groups::Counts::held_back>, "groups_held_back"},
     {"gearstalkd_tube_jobs_without_group", "Unfinished jobs of a tube that have no group.",
-     OfGroups<&Groups::Counts::without>},
+     OfGroups<&Groups::Counts::without>, "jobs_without_group"},
     {"gearstalkd_tube_job_age_at_reserve_seconds",
      "Time from the put of a job until a consumer got it, of a tube with groups."},
 };
@@ -81,6 +76,8 @@ std::string NameOf(std::size_t family) {
 }
 
 }  // namespace
+
+std::span<const TubeGauge> TubeGauges() { return kTubeGauges; }
 
 std::string TubeLabel(const Tube& tube) {
   const std::string_view name = std::string_view(tube.name()).substr(0, kMaxName);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,15 @@ inline constexpr std::string_view kOtherTubes = "(other)";
 // invalid UTF-8 become \xHH. Long names are cut and end in "\#" and a number. The labels of two
 // tubes differ, and none is kOtherTubes.
 std::string TubeLabel(const Tube& tube);
+
+// A number that each tube has now. JobCounters are those that only rise.
+struct TubeGauge {
+  std::string_view name, help;
+  // Nothing: the tube has none. nullptr: the family has no single number for a tube.
+  std::optional<double> (*value)(const Tube& tube, Time now) = nullptr;
+  std::string_view member = {};  // of the API's object; empty: it has another way to say it
+};
+std::span<const TubeGauge> TubeGauges();
 
 // The numbers of tubes, family by family, in slices of tubes.
 class TubeMetrics {

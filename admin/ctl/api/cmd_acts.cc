@@ -262,8 +262,8 @@ struct ClearOptions : MatchingJobs {
 int Clear(Api& api, const ClearOptions& options) { return RunOperation(api, "delete", options); }
 
 constexpr std::string_view kOperationColumns =
-    "ID=id ACTION=action STATE=state >COUNT=count:count >DONE=done:count >SKIPPED=skipped:count "
-    ">FAILED=failed:count USER=user CREATED=created_at";
+    "ID=id ACTION=action STATE=state >COUNT=count >DONE=done >SKIPPED=skipped "
+    ">FAILED=failed USER=user CREATED=created_at";
 
 int Operations(Api& api) {
   return PrintItems(api, api.List("/operations", {}, 500), ShowIn(kOperationColumns));

@@ -44,9 +44,9 @@ int ListJobs(Api& api, const JobListOptions& options) {
   const std::string& tube = options.filter.tube;
   const std::string path = tube.empty() ? "/jobs" : TubePath(tube) + "/jobs";
   return PrintItems(api, api.List(path, query, options.limit),
-                    ShowIn(">ID=id TUBE=tube STATE=state >AGE=age_seconds:age "
-                           ">PRIORITY=priority:count >RESERVES=reserves:count "
-                           ">SIZE=size_bytes:size >DUE=:due HOLDER=holder:holder "
+                    ShowIn(">ID=id TUBE=tube STATE=state >AGE=age_seconds "
+                           ">PRIORITY=priority >RESERVES=reserves "
+                           ">SIZE=size_bytes >DUE=:due HOLDER=holder:holder "
                            "PREVIEW=preview:or_nothing"));
 }
 
@@ -75,7 +75,7 @@ int ListRunning(Api& api, const RunningOptions& options) {
   const int exit_code = PrintItems(
       api, jobs,
       ShowIn("TUBE=tube >JOB=id WORKER=holder:holder ADDRESS=holder/address "
-             ">SINCE=running_seconds:age >LEFT=ttr_left_seconds:age >ATTEMPTS=attempts:attempt"));
+             ">SINCE=running_seconds >LEFT=ttr_left_seconds >ATTEMPTS=attempts:attempt"));
   if (jobs) TellRest(jobs->size(), page["count"]);
   return exit_code;
 }
@@ -108,7 +108,7 @@ int ListFailures(Api& api, const FailureOptions& options) {
     return kDone;
   }
   ShowIn(
-      "TUBE=tube CAUSE=cause >JOBS=count:count FIRST=first_failed_at LAST=last_failed_at "
+      "TUBE=tube CAUSE=cause >JOBS=count FIRST=first_failed_at LAST=last_failed_at "
       "ORIGIN=origin WHEN=per_step:blocks")(page["groups"]);
   TellRest(page["groups"].size(), page["groups_total"]);
   Say("");

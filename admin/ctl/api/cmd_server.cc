@@ -30,7 +30,7 @@ int Connections(Api& api, const ConnectionOptions& options) {
   const Query query = {{"role", options.role}, {"tube", options.tube}};
   return PrintItems(api, api.List("/connections", query, options.limit),
                     ShowIn(">ID=id PROTOCOL=protocol ADDRESS=address CLIENT=client_id ROLES=roles "
-                           ">HOLDS=holds >IDLE=idle_seconds:age WATCHES=watches"));
+                           ">HOLDS=holds >IDLE=idle_seconds WATCHES=watches"));
 }
 
 struct WorkerOptions {
@@ -145,8 +145,8 @@ int Policy(Api& api, const PolicyOptions& options) {
 int Schedules(Api& api) {
   return PrintItems(api, api.List("/schedules", {}, 1'000),
                     ShowIn("NAME=name TUBE=tube WHEN=cron:when ZONE=time_zone NEXT=next_at "
-                           "LAST=last_at >RUNS=runs:count >SKIPPED=skipped:count "
-                           ">MISSED=missed:count ENABLED=enabled:yes"));
+                           "LAST=last_at >RUNS=runs >SKIPPED=skipped "
+                           ">MISSED=missed ENABLED=enabled:yes"));
 }
 
 struct ScheduleOptions {

@@ -61,9 +61,9 @@ struct GroupListOptions : OneTube {
 int ListGroups(Api& api, const GroupListOptions& options) {
   const Query query = {{"sort", options.sort}};
   return PrintItems(api, api.List(TubePath(options.tube) + "/groups", query, options.top),
-                    ShowIn("GROUP=name >READY=ready:count >RESERVED=reserved:count "
-                           ">DELAYED=delayed:count >HANDED_OUT=handed_out:count "
-                           ">OLDEST=oldest_ready_age_seconds:age HELD_BACK=held_back"));
+                    ShowIn("GROUP=name >READY=ready >RESERVED=reserved "
+                           ">DELAYED=delayed >HANDED_OUT=handed_out "
+                           ">OLDEST=oldest_ready_age_seconds HELD_BACK=held_back"));
 }
 
 struct PauseOptions : OneTube {

@@ -22,6 +22,10 @@ std::string Line(std::string_view label, const std::string& value) {
   return fmt::format("{:<18} {}", label, value);
 }
 
+void ShowMember(const Json& object, const std::string& name) {
+  Say(Line(name, Shown(object, name.c_str())));
+}
+
 }  // namespace
 
 double Number(const Json& object, const char* field) {
@@ -56,6 +60,12 @@ std::string Size(const Json& object, const char* field) {
 
 std::string Count(const Json& object, const char* field) {
   return fmt::format("{:.0f}", Number(object, field));
+}
+
+std::string Shown(const Json& object, const char* field) {
+  const std::string_view name = field;
+  if (name.ends_with("_seconds")) return Age(object, field);
+  return name.ends_with("_bytes") ? Size(object, field) : Word(object, field);
 }
 
 std::string Blocks(const Json& values, std::size_t width) {
@@ -108,13 +118,11 @@ struct Form {
   std::string (*cell)(const Json& object, const char* field);
 };
 constexpr Form kForms[] = {
-    {"", Word},
-    {"age", Age},
+    {"", Shown},
     {"attempt", Attempt},
     {"attempts", Attempts},
     {"blocks", [](const Json& object,
                   const char* field) { return Blocks(object.value(field, Json::array()), 24); }},
-    {"count", Count},
     {"cut", [](const Json& object, const char* field) { return Cut(Word(object, field), 60); }},
     {"due", DueIn},
     {"holder", Holder},
@@ -126,7 +134,6 @@ constexpr Form kForms[] = {
      [](const Json& object, const char* field) {
        return FieldOf(object, field) == nullptr ? "" : Word(object, field);
      }},
-    {"size", Size},
     {"when", When},
     {"yes",
      [](const Json& object, const char* field) -> std::string {
@@ -177,25 +184,19 @@ Printer ShowIn(std::string_view columns) {
 void ShowTube(const Json& tube) {
   ShowIn(kTubeColumns)(tube);
   Say("");
-  Say(Line("using", Count(tube, "using")));
-  Say(Line("watching", Count(tube, "watching")));
-  Say(Line("pauses", Count(tube, "pauses_total")));
+  for (const auto& [name, value] : tube.items()) {
+    if (name != "ref" && value.is_primitive() && !value.is_null()) ShowMember(tube, name);
+  }
   Say(Line("maxqueue", fmt::format("high {}, normal {}, low {} ({})", Count(tube, "maxqueue/high"),
                                    Count(tube, "maxqueue/normal"), Count(tube, "maxqueue/low"),
                                    Word(tube, "maxqueue/source"))));
-  Say(Line("create function", tube.value("created_function", false) ? "yes" : "no"));
   const Json counters = tube.value("counters", Json::object());
-  for (const auto& [name, value] : counters.items()) Say(Line(name, value.dump()));
+  for (const auto& [name, value] : counters.items()) ShowMember(counters, name);
 }
 
 void ShowJob(const Json& job) {
   for (const auto& [name, value] : job.items()) {
-    if (name == "tube_ref" || value.is_null()) continue;
-    const bool seconds = name.ends_with("_seconds") && value.is_number();
-    const bool bytes = name.ends_with("_bytes") && value.is_number();
-    Say(Line(name, seconds ? AgeText(value.get<double>())
-                   : bytes ? SizeText(value.get<double>())
-                           : Word(job, name.c_str())));
+    if (name != "tube_ref" && !value.is_null()) ShowMember(job, name);
   }
 }
 

@@ -16,20 +16,22 @@ std::string Word(const Json& object, const char* field);
 std::string Age(const Json& object, const char* field);   // of seconds
 std::string Size(const Json& object, const char* field);  // of bytes
 std::string Count(const Json& object, const char* field);
+// A field as its name says: NAME_seconds is an age, NAME_bytes a size, any other a Word.
+std::string Shown(const Json& object, const char* field);
 // A line of blocks; the height of each is proportional to its value.
 std::string Blocks(const Json& values, std::size_t width);
 
 // A table of objects. `columns`: HEADING=FIELD or HEADING=FIELD:FORM, with spaces between them. A
 // heading that begins with ">" has its cells to the right; "_" in it is a space. The forms are
-// those of kForms in fields.cc; a cell without one is a Word.
+// those of kForms in fields.cc; a cell without one is as Shown says.
 std::string TableOf(const Json& objects, std::string_view columns);
 // Prints such a table of a list, or of one object.
 Printer ShowIn(std::string_view columns);
 
 inline constexpr std::string_view kTubeColumns =
-    "TUBE=name >READY=jobs/ready:count >RESERVED=jobs/reserved:count >DELAYED=jobs/delayed:count "
-    ">BURIED=jobs/buried:count >WORKERS=workers:count >WAITING=waiting:count "
-    ">OLDEST=oldest_ready_age_seconds:age PAUSED=pause_left_seconds:age";
+    "TUBE=name >READY=jobs/ready >RESERVED=jobs/reserved >DELAYED=jobs/delayed "
+    ">BURIED=jobs/buried >WORKERS=workers >WAITING=waiting "
+    ">OLDEST=oldest_ready_age_seconds PAUSED=pause_left_seconds";
 void ShowTube(const Json& tube);
 void ShowJob(const Json& job);
 

@@ -54,12 +54,12 @@ std::string LinesOf(Json tubes, std::size_t columns) {
   const std::size_t name = std::max(kLeastName, columns - std::min(columns, numbers));
   for (Json& tube : tubes) tube["name"] = Cut(Word(tube, "name"), name);
   std::string shown =
-      "TUBE=name >READY=jobs/ready:count >RESERVED=jobs/reserved:count "
-      ">BURIED=jobs/buried:count";
+      "TUBE=name >READY=jobs/ready >RESERVED=jobs/reserved "
+      ">BURIED=jobs/buried";
   if (all) {
     shown +=
-        " >DELAYED=jobs/delayed:count >WORKERS=workers:count "
-        ">OLDEST=oldest_ready_age_seconds:age PAUSED=pause_left_seconds:age";
+        " >DELAYED=jobs/delayed >WORKERS=workers "
+        ">OLDEST=oldest_ready_age_seconds PAUSED=pause_left_seconds";
   }
   return TableOf(tubes, shown);
 }
