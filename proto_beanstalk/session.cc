@@ -147,7 +147,10 @@ inline Next Session::StoreBody() {
   job->ttr_s = draft_->ttr_s;
   draft_.reset();
   state_ = BodyCrlf(*job).ends_with('\r') ? State::kAfterCr : State::kCommand;
-  if (!BodyCrlf(*job).ends_with("\r\n")) return Reply(kExpectedCrlf);
+  if (!BodyCrlf(*job).ends_with("\r\n")) {
+    engine().SpoilPut();
+    return Reply(kExpectedCrlf);
+  }
   put_ = std::move(job);
   return PutJob();
 }

@@ -14,7 +14,7 @@
 #include "admin/api/operations.h"
 #include "admin/api/routes.h"
 #include "admin/metrics/job_metrics.h"
-#include "broker/engine/groups.h"
+#include "admin/metrics/tube_metrics.h"
 
 namespace gearstalk::api {
 namespace {
@@ -31,25 +31,20 @@ std::size_t FingerprintOf(const Engine& engine, const Tube& tube) {
     print = print * 1099511628211U ^ std::hash<std::uint64_t>()(number);
   };
   for (const JobCounter& counter : JobCounters()) add(counter.Of(tube));
+  for (const TubeGauge& gauge : TubeGauges()) {
+    if (!gauge.member.empty()) add(NumberOf(gauge, tube));
+  }
   for (const std::size_t jobs :
        {tube.ready(), tube.reserved(), tube.delayed(), tube.buried(), tube.urgent()}) {
     add(jobs);
   }
-  add(tube.workers);
   add(tube.using_count);
   add(tube.watching);
   add(engine.Waiting(tube));
   add(tube.paused());
   add(tube.pauses);
   add(tube.settings.created_function);
-  add(tube.policy_state().retrying);
   add(static_cast<std::uint64_t>(tube.held_back));
-  if (tube.groups() != nullptr) {
-    const Groups::Counts groups = tube.groups()->counts();
-    add(groups.groups);
-    add(groups.held_back);
-    add(groups.without);
-  }
   for (const std::int64_t limit : tube.settings.max_queue) add(static_cast<std::uint64_t>(limit));
   return print;
 }

@@ -16,7 +16,10 @@ template <typename Of>
 struct Member {
   template <typename Value>
   constexpr Member(std::string_view called, std::string_view is, Value, std::string_view says = {})
-      : name(called), type(is), means(says), value([](const Of& of) -> Json { return Value()(of); }) {}
+      : name(called),
+        type(is),
+        means(says),
+        value([](const Of& of) -> Json { return Value()(of); }) {}
 
   std::string_view name, type, means;
   Json (*value)(const Of& of);

@@ -591,8 +591,7 @@ Json TubeObject(const Engine& engine, std::string_view name, const Tube* tube, T
   Json object = MakeObject(kTube, {engine, name, tube, now});
   for (const TubeGauge& gauge : TubeGauges()) {
     if (gauge.member.empty()) continue;
-    const auto number = tube == nullptr ? std::nullopt : gauge.value(*tube, now);
-    object[std::string(gauge.member)] = static_cast<std::uint64_t>(number.value_or(0));
+    object[std::string(gauge.member)] = tube == nullptr ? 0 : NumberOf(gauge, *tube);
   }
   return object;
 }

@@ -98,7 +98,9 @@ class Import {
       if (rename.size() - sign - 1 > 200) {
         return {Code::kInvalid, "--rename '" + rename + "': a tube has at most 200 bytes"};
       }
-      renames_[rename.substr(0, sign)] = rename.substr(sign + 1);
+      if (!renames_.emplace(rename.substr(0, sign), rename.substr(sign + 1)).second) {
+        return {Code::kInvalid, "--rename '" + rename + "': the tube is renamed already"};
+      }
     }
     source_ = GS_TRY(OpenSource(options_.source, options_.of_source));
     report_.source = options_.name.empty() ? source_->Name() : options_.name;

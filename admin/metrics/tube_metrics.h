@@ -27,9 +27,14 @@ struct TubeGauge {
   std::string_view name, help;
   // Nothing: the tube has none. nullptr: the family has no single number for a tube.
   std::optional<double> (*value)(const Tube& tube, Time now) = nullptr;
-  std::string_view member = {};  // of the API's object; empty: it has another way to say it
+  // What the API calls it, where it is a whole number that time alone does not change; empty: none.
+  std::string_view member = {};
 };
 std::span<const TubeGauge> TubeGauges();
+// The number of a gauge that has a member.
+inline std::uint64_t NumberOf(const TubeGauge& gauge, const Tube& tube) {
+  return static_cast<std::uint64_t>(gauge.value(tube, 0).value_or(0));
+}
 
 // The numbers of tubes, family by family, in slices of tubes.
 class TubeMetrics {

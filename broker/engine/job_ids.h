@@ -22,6 +22,8 @@ class JobIds {
     const bool known = recorded || !persistent_ || next_ < recorded_;
     return known ? next_++ : TakeOfBlock();
   }
+  // The next one is nobody's. The journal does not hear of it: after a restart it may be given out.
+  void UseUp() { ++next_; }
   // Ids below it were given out.
   JobId next() const { return next_; }
   // `id` was given out: a record, or another broker, says so. A spare one says nothing of others.

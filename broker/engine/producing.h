@@ -23,6 +23,8 @@ class Producing {
   Producing(JobStore& store, Dispatch& dispatch, BadEnds& bad_ends, Consuming& consuming)
       : store_(store), dispatch_(dispatch), bad_ends_(bad_ends), consuming_(consuming) {}
 
+  // As in beanstalkd, a put whose body does not end in CRLF has used up an id.
+  void SpoilPut() { store_.ids.UseUp(); }
   // There is no memory for a body that arrives: counts it, and returns the code for the client.
   Code RefuseBody() { return store_.CountRefused(Code::kOutOfMemory); }
 

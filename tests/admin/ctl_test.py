@@ -274,7 +274,9 @@ class Calls(WithBroker):
                       ["peek", "1", "--as", "xml"], ["peek", "--tube", "t", "--state", "x"],
                       ["peek", "1", "--raw", "--as", "hex"], ["move", "1", "--to", "t", "--min-age", "5"],
                       ["copy", "1", "--to", "t", "--count", "1"],
-                      ["connections", "--role", "x"], ["log-level", "loud"]):
+                      ["connections", "--role", "x"], ["log-level", "loud"], ["token", "", "viewer"],
+                      ["token", "an n", "viewer"], ["token", "ann", "viewer", "--tubes", "a b"],
+                      ["--server", "ftp://127.0.0.1:1", "tubes"], ["--server", "http://", "tubes"]):
             self.ctl(*words, expect=BAD_CALL)
         self.ctl("jobs", "--state", "ready,buried")
         self.ctl("--help")
@@ -293,6 +295,13 @@ class Calls(WithBroker):
         self.assertEqual((done.returncode, done.stdout), (NOT_FOUND, b""))
         self.assertEqual(json.loads(done.stderr)["code"], "not-found")
         self.assertEqual(done.stderr.count(b"\n"), 1)
+        for words, code, exit_code in ((["--server", "http://127.0.0.1:1", "tubes"], "not-reachable", NOT_REACHABLE),
+                                       (["clear", "many", "--count", "1"], "count-mismatch", NOT_CONFIRMED)):
+            self.ctl("put", "many", "x")
+            self.ctl("put", "many", "x")
+            done = subprocess.run([CTL, "--server", f"http://{self.broker.admin}", "--json", *words],
+                                  timeout=SECONDS, capture_output=True, check=False)
+            self.assertEqual((done.returncode, json.loads(done.stderr)["code"]), (exit_code, code))
 
     def test_a_server_that_is_not_there_is_told(self) -> None:
         done = subprocess.run([CTL, "--server", "http://127.0.0.1:1", "status"], timeout=SECONDS,

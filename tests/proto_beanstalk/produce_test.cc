@@ -46,6 +46,7 @@ TEST_F(ProduceTest, ABodyWithoutItsEndIsRefusedAndWhatFollowsIsACommand) {
   EXPECT_EQ(a_.Say("put 0 0 60 3\r\nabc\n\r"), "EXPECTED_CRLF\r\n");
   EXPECT_EQ(a_.Say("peek-ready\r\n"), "NOT_FOUND\r\n");
   EXPECT_EQ(ValueOf(a_.Say("stats\r\n"), "cmd-put"), "2");
+  EXPECT_EQ(a_.Say("put 0 0 60 1\r\nx\r\n"), "INSERTED 3\r\n");
 }
 
 TEST_F(ProduceTest, ALineThatIsNoPutMakesItsBodyCommands) {

@@ -21,12 +21,35 @@ int ExitCodeOf(int status) {
 
 }  // namespace
 
+int Api::Fail(int exit_code, std::string_view code, const std::string& detail) {
+  exit_code_ = exit_code;
+  if (settings_.json) {
+    std::fputs((Json{{"code", code}, {"detail", detail}}.dump() + "\n").c_str(), stderr);
+  } else {
+    Tell(detail);
+  }
+  return exit_code;
+}
+
+Result<HttpReply> Api::Send(const HttpRequest& request) {
+  Result<HttpReply> reply = client_.Send(request);
+  if (reply.ok()) {
+    exit_code_ = kDone;
+  } else if (reply.status().code() == Code::kInvalid) {
+    Fail(kBadUsage, "bad-url", reply.status().message());
+  } else {
+    Fail(kNotReachable, "not-reachable", reply.status().message());
+  }
+  return reply;
+}
+
 bool Api::Complain(const HttpReply& reply) {
   exit_code_ = ExitCodeOf(reply.status);
   const Json problem = Json::parse(reply.body, nullptr, false);
   if (problem.is_discarded() || !problem.is_object()) {
-    return Tell(
-        fmt::format("{}: HTTP {} without an object of the API", settings_.server, reply.status));
+    Fail(exit_code_, "no-api",
+         fmt::format("{}: HTTP {} without an object of the API", settings_.server, reply.status));
+    return false;
   }
   if (problem.value("code", "") == "count-mismatch") exit_code_ = kNotConfirmed;
   if (settings_.json) {
@@ -38,14 +61,9 @@ bool Api::Complain(const HttpReply& reply) {
 }
 
 std::optional<HttpReply> Api::Ask(HttpRequest request) {
-  exit_code_ = kDone;
   request.path.insert(0, "/api/v1");
-  Result<HttpReply> reply = client_.Send(request);
-  if (!reply.ok()) {
-    exit_code_ = kNotReachable;
-    Tell(reply.status().message());
-    return std::nullopt;
-  }
+  Result<HttpReply> reply = Send(request);
+  if (!reply.ok()) return std::nullopt;
   if (reply->status >= 200 && reply->status < 300) return std::move(reply.value());
   Complain(reply.value());
   return std::nullopt;
@@ -57,19 +75,15 @@ std::optional<Json> Api::AskJson(HttpRequest request) {
   std::optional<Json> answer(std::in_place);
   if (!reply->body.empty()) answer = Json::parse(reply->body, nullptr, false);
   if (!answer->is_discarded()) return answer;
-  exit_code_ = kFailed;
-  Tell(fmt::format("{}: the answer is no JSON", settings_.server));
+  Fail(kFailed, "no-api", fmt::format("{}: the answer is no JSON", settings_.server));
   return std::nullopt;
 }
 
 std::optional<Json> Api::Get(const std::string& path) { return AskJson({.path = path}); }
 
 bool Api::GetPage(const std::string& path, std::string& text) {
-  Result<HttpReply> reply = client_.Send({.path = path});
-  if (!reply.ok()) {
-    exit_code_ = kNotReachable;
-    return Tell(reply.status().message());
-  }
+  Result<HttpReply> reply = Send({.path = path});
+  if (!reply.ok()) return false;
   text = std::move(reply->body);
   exit_code_ = reply->status == 200 ? kDone : kFailed;
   return true;

@@ -43,12 +43,16 @@ class Api {
   std::optional<Json> List(const std::string& path, const Query& query, std::size_t limit,
                            Json* first = nullptr);
 
+  // Tells the user why a command fails, in a line of JSON with --json as the server's problems are
+  // told. Returns the exit code.
+  int Fail(int exit_code, std::string_view code, const std::string& detail);
   int exit_code() const { return exit_code_; }
   const Settings& settings() const { return settings_; }
 
  private:
   std::optional<HttpReply> Ask(HttpRequest request);
   std::optional<Json> AskJson(HttpRequest request);
+  Result<HttpReply> Send(const HttpRequest& request);
   bool Complain(const HttpReply& reply);
 
   const Settings& settings_;

@@ -156,14 +156,18 @@ std::string Typed(const Settings& settings) {
 bool Confirmed(Api& api, const char* action, const MatchingJobs& jobs, std::uint64_t count) {
   if (jobs.count.has_value()) {
     if (*jobs.count == count) return true;
-    return Tell(fmt::format("--count: {} jobs match, not {}", count, *jobs.count));
+    api.Fail(kNotConfirmed, "count-mismatch",
+             fmt::format("--count: {} jobs match, not {}", count, *jobs.count));
+    return false;
   }
   if (api.settings().yes || count == 0) return true;
   std::fputs(fmt::format("{} {} jobs? Type the number: ", action, count).c_str(), stderr);
   if (Typed(api.settings()) == fmt::format("{}", count)) return true;
   std::fputs("\n", stderr);
-  return Tell(
+  api.Fail(
+      kNotConfirmed, "not-confirmed",
       fmt::format("not confirmed: {} jobs match; --count {} or --yes confirm them", count, count));
+  return false;
 }
 
 int Show(Api& api, const Json& operation) {

@@ -159,8 +159,8 @@ std::optional<std::uint64_t> JobToPeek(Api& api, const PeekOptions& options, int
     return std::nullopt;
   }
   if (!page->at("items").empty()) return page->at("items")[0]["id"].get<std::uint64_t>();
-  exit_code =
-      Fail(kNotFound, fmt::format("{} has no {} job", Visible(options.tube), options.state));
+  exit_code = api.Fail(kNotFound, "not-found",
+                       fmt::format("{} has no {} job", Visible(options.tube), options.state));
   return std::nullopt;
 }
 

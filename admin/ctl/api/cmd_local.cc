@@ -106,16 +106,23 @@ int WhoAmI(Api& api) {
 
 // --- token
 
+std::string OneWord(const std::string& text) {
+  const bool one = !text.empty() && text.find_first_of(" \t\r\n") == std::string::npos;
+  return one ? "" : "expected a word without blanks";
+}
+const Rules kOneWord{.check = OneWord};
+
 struct TokenOptions {
   std::string name, role, tubes;
   bool bodies = false;
 
   Parameters AsParameters() {
     return {
-        {"NAME", &name, "Name of the user", kRequired},
+        {"NAME", &name, "Name of the user", {.required = true, .check = OneWord}},
         {"ROLE", &role, "viewer, operator or admin", OneOf({"viewer", "operator", "admin"}, true)},
         {"--bodies", &bodies, "May see bodies"},
-        {"--tubes", &tubes, "Shell patterns of the tubes that the user sees"}};
+        {"--tubes", &tubes, "Shell patterns of the tubes that the user sees, with commas",
+         kOneWord}};
   }
 };
 

@@ -93,7 +93,7 @@ int AwaitIdle(Api& api, double seconds) {
     const double reserved = Number(server->value("jobs", Json::object()), "reserved");
     if (reserved == 0) return kDone;
     if (Seconds(BootTime() - began) >= seconds) {
-      return Fail(kFailed, fmt::format("{:.0f} jobs are still reserved", reserved));
+      return api.Fail(kFailed, "not-idle", fmt::format("{:.0f} jobs are still reserved", reserved));
     }
     ::usleep(200'000);
   }
@@ -134,8 +134,9 @@ int Policy(Api& api, const PolicyOptions& options) {
     if (!items.empty()) return PrintItems(api, items, ShowIn(kPolicyColumns));
     std::vector<std::string> known;
     for (const Json& item : answer->at("items")) known.push_back(item.value("key", ""));
-    return Fail(kNotFound, fmt::format("unknown policy '{}'; {}", Visible(options.key),
-                                       known.empty() ? "" : NearNames(options.key, known)));
+    return api.Fail(kNotFound, "not-found",
+                    fmt::format("unknown policy '{}'; {}", Visible(options.key),
+                                known.empty() ? "" : NearNames(options.key, known)));
   }
   const auto answer = options.value == "default" ? api.Delete(key_path)
                                                  : api.Put(key_path, {{"value", options.value}});

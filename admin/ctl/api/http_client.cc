@@ -71,6 +71,7 @@ Result<HttpReply> HttpClient::Send(const HttpRequest& request) {
   add("Expect:");
   const std::string url = UrlOf(settings_, request.path);
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   if (settings_.server.starts_with(kUnix)) {
@@ -92,6 +93,12 @@ Result<HttpReply> HttpClient::Send(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, OnData);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
   const CURLcode code = curl_easy_perform(curl);
+  if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) {
+    return Status(Code::kInvalid,
+                  fmt::format("--server {}: expected http://HOST:PORT[/BASE], https://HOST:PORT or "
+                              "unix:/PATH",
+                              settings_.server));
+  }
   if (code != CURLE_OK && !transfer.stopped) {
     return Status(Code::kIo, fmt::format("{}: {}", settings_.server, Unanswered(curl, code)));
   }
