@@ -265,8 +265,9 @@ std::optional<Bodies::Found> Bodies::OnRead(Time now, JobId id, const BodyRead& 
     result = BodyRead::Result::kFailed;
   }
   if (result == BodyRead::Result::kFailed && !reading.waits.empty()) {
-    if (trouble_.empty()) Log(LogLevel::kError, "a body cannot be read", {{"why", read.problem}});
+    const bool new_trouble = trouble_.empty();
     trouble_ = read.problem.empty() ? "there is no memory for a body" : read.problem;
+    if (new_trouble) Log(LogLevel::kError, "a body cannot be read", {{"why", trouble_}});
     reading.again = now + kReadAgain;
     failed_ += reading.failed ? 0 : 1;
     reading.failed = true;

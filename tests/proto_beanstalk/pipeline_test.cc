@@ -40,7 +40,7 @@ TEST(Pipeline, AnswersEveryCommandInOrder) {
       Whole(Transcript()),
       "USING foo\r\nWATCHING 2\r\nINSERTED 1\r\nINSERTED 2\r\nUNKNOWN_COMMAND\r\nEXPECTED_CRLF\r\n"
       "FOUND 1 5\r\nhello\r\nFOUND 2 0\r\n\r\nRESERVED 2 0\r\n\r\nTOUCHED\r\nRELEASED\r\n"
-      "RESERVED 1 5\r\nhello\r\nBURIED\r\nKICKED 1\r\nINSERTED 3\r\nFOUND 3 3\r\n\r\n\r\r\n"
+      "RESERVED 1 5\r\nhello\r\nBURIED\r\nKICKED 1\r\nINSERTED 4\r\nFOUND 4 3\r\n\r\n\r\r\n"
       "NOT_FOUND\r\nNOT_FOUND\r\nPAUSED\r\nOK 20\r\n---\n- default\n- foo\n\r\nUSING foo\r\n"
       "OK 20\r\n---\n- default\n- foo\n\r\nWATCHING 1\r\nNOT_IGNORED\r\nDELETED\r\nNOT_FOUND\r\n"
       "OK 140\r\n---\nid: 2\ntube: foo\nstate: ready\npri: 9\nage: 0\ndelay: 0\nttr: 60\n"
