@@ -14,7 +14,7 @@ constexpr std::string_view kTranscript =
     "use foo\r\nwatch foo\r\nput 5 0 60 5\r\nhello\r\nput 1 0 60 0\r\n\r\nfoo\r\nput 0 0 1 2\r\n"
     "abcdpeek 1\r\npeek-ready\r\nreserve\r\ntouch 2\r\nrelease 2 9 0\r\nreserve-job 1\r\nbury 1 "
     "3\r\n"
-    "kick 10\r\nput 0 99 60 3\r\n\r\n\r\r\npeek-delayed\r\nkick-job 4\r\npeek-buried\r\n"
+    "kick 10\r\nput 0 99 60 3\r\n\r\n\r\r\npeek-delayed\r\nkick-job 9\r\npeek-buried\r\n"
     "pause-tube foo 0\r\nlist-tubes\r\nlist-tube-used\r\nlist-tubes-watched\r\n"
     "ignore foo\r\nignore default\r\ndelete 1\r\ndelete 77\r\nstats-job 2\r\nstats-tube foo\r\n"
     "stats-tube\r\nuse a\rb\r\n\r\nput 0 0 0 70000\r\n";
