@@ -335,6 +335,15 @@ class Calls(WithBroker):
                                       capture_output=True, timeout=SECONDS, check=False)
                 self.assertEqual(json.loads(done.stdout)["user"], user)
 
+    def test_status_for_who_sees_few_tubes_has_no_complaint(self) -> None:
+        token, line = self.ctl("token", "ann", "viewer", "--tubes", "a*").splitlines()
+        broker = Broker(BINARY, "--console-users", line)
+        self.addCleanup(broker.stop)
+        done = subprocess.run([CTL, "--server", f"http://{broker.admin}", "status"], capture_output=True,
+                              env={**os.environ, "GEARSTALKCTL_TOKEN": token}, timeout=SECONDS, check=False)
+        self.assertEqual((done.returncode, done.stderr), (DONE, b""))
+        self.assertNotIn(b"rates", done.stdout)
+
     def test_completions_are_read_by_bash(self) -> None:
         script = self.ctl("completion", "bash")
         check = subprocess.run(["bash", "-n"], input=script.encode(), timeout=SECONDS, check=False)
