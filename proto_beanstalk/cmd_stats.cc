@@ -59,7 +59,7 @@ void Process(Yaml& yaml, const Identity& identity, Time now) {
   yaml.Number("uptime", Seconds(now - identity.started));
 }
 
-void Binlog(Yaml& yaml, const Journal& journal) {
+void Binlog(Yaml& yaml, const JournalReports& journal) {
   const SegmentStats segments = journal.Segments();
   yaml.Number("binlog-oldest-index", segments.oldest);
   yaml.Number("binlog-current-index", segments.current);

@@ -112,7 +112,8 @@ std::string ListOf(const std::vector<std::string>& names) {
 }
 
 std::string StandbyReason(const Engine& engine) {
-  const ReplicaStats& replica = *engine.journal().Replica();
+  const ReplicaStats& replica = engine.journal().Replica();
+  if (!replica.shared) return "";
   if (!replica.trouble.empty()) return TextOf(replica.trouble);
   if (replica.role == ReplicaStats::Role::kActive) return "no standby could take over at once";
   return fmt::format("this standby does not follow closely: {} are to be applied",
@@ -129,7 +130,7 @@ std::string ServerReason(Concern kind, const Concerns& concerns, const Engine& e
     case Concern::kMemory:
       return SpaceReason("limits.memory", concerns.memory);
     case Concern::kStandby:
-      return engine.journal().Replica() == nullptr ? "" : StandbyReason(engine);
+      return StandbyReason(engine);
     case Concern::kRefused: {
       std::string words;
       for (const auto& [reason, count] : concerns.refused) {

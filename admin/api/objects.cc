@@ -345,7 +345,7 @@ struct ServerView {
   const DiskSpace disk = services.engine.journal().Disk();
 
   const Engine& engine() const { return services.engine; }
-  const Journal& journal() const { return services.engine.journal(); }
+  const JournalReports& journal() const { return services.engine.journal(); }
   Json OfDisk(std::uint64_t bytes) const { return OrNull(disk.total > 0, bytes); }
   std::uint64_t Speaking(std::string_view protocol) const {
     for (const auto& [name, count] : facts.connections) {
@@ -532,8 +532,8 @@ constexpr Member<ServerView> kServer[] = {
      "Of transfers: stored, in no queue"},
     {"replica", "Replica?",
      [](auto& of) {
-       const ReplicaStats* const replica = of.journal().Replica();
-       return replica == nullptr ? Json() : MakeObject(kReplica, *replica);
+       const ReplicaStats& replica = of.journal().Replica();
+       return replica.shared ? MakeObject(kReplica, replica) : Json();
      },
      "null: the journal is this machine's alone"},
 };

@@ -41,7 +41,7 @@ Operation::Operation(Engine& engine, Audit& audit, std::uint64_t id, Order order
 // Clients have to wait when too much waits to be written; an operation waits long before that. A
 // journal that accepts nothing refuses the act, which ends the operation.
 bool Operation::JournalIsBehind() const {
-  const Journal& journal = engine_.journal();
+  const JournalReports& journal = engine_.journal();
   const JournalStats stats = journal.Stats();
   if (stats.failed || stats.full) return false;
   return journal.WaitingBytes() > journal.MostWaiting() / kPartOfJournal;

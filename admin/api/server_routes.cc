@@ -52,11 +52,11 @@ Reply StepDown(Call& call) {
   Fields fields = Fields::OfObject(call.body);
   const bool force = fields.Truth("force").value_or(false);
   if (!fields.Finish()) return fields.problem();
-  const ReplicaStats* const replica = call.engine().journal().Replica();
-  if (replica == nullptr) {
+  const ReplicaStats& replica = call.engine().journal().Replica();
+  if (!replica.shared) {
     return Problem{"not-found", "no other broker shares the journal of this one"};
   }
-  if (!force && !replica->caught_up) {
+  if (!force && !replica.caught_up) {
     return Problem{"no-standby",
                    "nobody would take over at once: start a standby, or ask with \"force\":true"};
   }

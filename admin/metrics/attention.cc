@@ -150,9 +150,9 @@ void Attention::LookAtServer() {
   if (!next_->schedules.empty()) Find(Concern::kSchedules, 0);
   if (engine.draining()) Find(Concern::kDraining, 0);
   const JournalStats journal = engine.journal().Stats();
-  const ReplicaStats* const replica = engine.journal().Replica();
+  const ReplicaStats& replica = engine.journal().Replica();
   // Of an active broker: no standby is close behind.
-  if (replica != nullptr && (!replica->caught_up || !replica->trouble.empty())) {
+  if (replica.shared && (!replica.caught_up || !replica.trouble.empty())) {
     Find(Concern::kStandby, 0);
   }
   const std::optional<std::uint64_t> left = sources_.disk_left();
@@ -160,9 +160,9 @@ void Attention::LookAtServer() {
   // New jobs are refused when no more than limits.free_disk is left.
   const DiskSpace space = engine.journal().Disk();
   std::uint64_t disk_limit = left ? sample.disk + *left - std::min(*left, space.limit) : 0;
-  if (replica != nullptr) {
-    sample.disk = replica->log_bytes;
-    disk_limit = replica->max_bytes;
+  if (replica.shared) {
+    sample.disk = replica.log_bytes;
+    disk_limit = replica.max_bytes;
   }
   ForEachRefusal(engine.Stats(), sources_.facts(),
                  [&](std::string_view reason, std::uint64_t count) {

@@ -62,13 +62,11 @@ void AddEndpoints(const ReplicaStats& replica, MetricText& text) {
 }
 
 void AddReplica(const Engine& engine, MetricText& text) {
-  const Journal& journal = engine.journal();
-  const ReplicaStats* const stats = journal.Replica();
-  if (stats == nullptr) return;
-  const ReplicaStats& replica = *stats;
+  const ReplicaStats& replica = engine.journal().Replica();
+  if (!replica.shared) return;
   const bool follows = replica.role == ReplicaStats::Role::kFollowing;
   text.Gauge("gearstalkd_replica_active", "1 while this broker serves.")
-      .Add(std::uint64_t{journal.MayServe()});
+      .Add(std::uint64_t{engine.journal().MayServe()});
   text.Gauge("gearstalkd_replica_caught_up",
              "1 on a standby that applies what is there within 3 s, and hears the store.")
       .Add(std::uint64_t{follows && replica.caught_up && replica.trouble.empty()});
@@ -254,7 +252,7 @@ void AddVerified(const VerifyStats& verified, MetricText& text) {
       .Add(verified.damaged);
 }
 
-void AddJournal(const Journal& journal, MetricText& text) {
+void AddJournal(const JournalReports& journal, MetricText& text) {
   if (!journal.Persistent()) return;
   const JournalStats stats = journal.Stats();
   const SegmentStats segments = journal.Segments();

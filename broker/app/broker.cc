@@ -195,7 +195,7 @@ bool Broker::StartJournal() {
   journal_.SetOnDurable([this](Lsn) { serving_->OnDurable(); });
   journal_.SetOnStuck([this](bool for_good) { serving_->OnStuck(for_good); });
   // A signal ends a standby in order, too.
-  if (journal_.Replica() != nullptr) HandleSignals();
+  if (journal_.Replica().shared) HandleSignals();
   if (const Status status = journal_.Start(serving_->engine().records(), *this); !status.ok()) {
     Log(LogLevel::kCritical, status.message());
     return false;

@@ -41,7 +41,8 @@ class Broker final : private JournalEvents, private BrokerControl {
 
  private:
   // /readyz answers during a long replay, too.
-  void OnFollowing(const FollowProgress& progress) override;
+  void OnReplaying(const ReplayProgress& progress) override;
+  void OnFollowing(bool caught_up) override;
   void OnActive() override;
   void OnServing() override;
   void OnSuspended(bool isolated) override;
@@ -57,7 +58,6 @@ class Broker final : private JournalEvents, private BrokerControl {
   void Shutdown(bool graceful, const Peer& peer) override;
 
   // broker_role.cc
-  void FollowReplica(const FollowProgress& progress);
   void LetAnotherLead();
   void LeaveJournal();
 

@@ -18,7 +18,7 @@ using Role = ReplicaStats::Role;
 
 constexpr int kSlicesOfReplay = 8;  // behind each part of a replay
 
-// Why a broker that shares its journal does not serve; empty: it serves.
+// Why a broker among those that share its journal does not serve; empty: it serves.
 std::string WhyNotServing(const ReplicaStats& replica) {
   const std::string& trouble = replica.trouble;
   if (replica.suspended) {
@@ -38,18 +38,12 @@ std::string WhyNotServing(const ReplicaStats& replica) {
 }  // namespace
 
 std::string Broker::WhyNotReady(bool as_standby) const {
-  const ReplicaStats* replica = journal_.Replica();
-  if (replica == nullptr) {
-    if (!not_ready_.empty()) return not_ready_;
-  } else {
-    if (as_standby && replica->role == Role::kFollowing && replica->caught_up &&
-        replica->trouble.empty()) {
-      return "";
-    }
-    std::string why = WhyNotServing(*replica);
-    if (!why.empty()) return why;
-    if (!not_ready_.empty()) return not_ready_;
-  }
+  const ReplicaStats& replica = journal_.Replica();
+  const bool follows = replica.role == Role::kFollowing && replica.caught_up;
+  if (as_standby && follows && replica.trouble.empty()) return "";
+  std::string why = WhyNotServing(replica);
+  if (!why.empty()) return why;
+  if (!not_ready_.empty()) return not_ready_;
   if (serving_->engine().draining()) return "draining";
   const Status health = journal_.Health();
   return health.ok() ? serving_->engine().bodies().trouble() : health.message();
@@ -57,25 +51,23 @@ std::string Broker::WhyNotReady(bool as_standby) const {
 
 // A standby shows the pages of its copy once it has all of it.
 std::string Broker::WhyNotStarted() const {
-  const ReplicaStats* replica = journal_.Replica();
-  if (replica == nullptr || replica->role == Role::kActive) return not_ready_;
-  return standing_by_ ? "" : WhyNotServing(*replica);
+  const ReplicaStats& replica = journal_.Replica();
+  if (replica.role == Role::kActive) return not_ready_;
+  return standing_by_ ? "" : WhyNotServing(replica);
 }
 
 BrokerControl::NoActs Broker::WhyNoActs() const {
-  const ReplicaStats* replica = journal_.Replica();
-  if (replica == nullptr) return {};
-  if (replica->role != Role::kActive) {
-    return {"standby", replica->leader_known ? fmt::format("{} leads at {}: ask there",
-                                                           replica->leader, replica->leader_address)
-                                             : "nobody leads at the moment"};
+  const ReplicaStats& replica = journal_.Replica();
+  if (replica.role != Role::kActive) {
+    return {"standby", replica.leader_known ? fmt::format("{} leads at {}: ask there",
+                                                          replica.leader, replica.leader_address)
+                                            : "nobody leads at the moment"};
   }
-  if (replica->suspended || over_) return {"journal", WhyNotServing(*replica)};
+  if (replica.suspended || over_) return {"journal", WhyNotServing(replica)};
   return {};
 }
 
-void Broker::OnFollowing(const FollowProgress& progress) {
-  if (journal_.Replica() != nullptr) return FollowReplica(progress);
+void Broker::OnReplaying(const ReplayProgress& progress) {
   not_ready_ = fmt::format("replaying the journal: {} records, {} of {} bytes", progress.records,
                            progress.bytes, progress.total_bytes);
   clock_.Refresh();
@@ -95,26 +87,23 @@ void Broker::OnFollowing(const FollowProgress& progress) {
 }
 
 // Unlike a replay, this runs on the loop, which needs no turns in between.
-void Broker::FollowReplica(const FollowProgress& progress) {
-  const std::string why = WhyNotServing(*journal_.Replica());
-  if (!progress.caught_up && !standing_by_) return systemd::NotifyStarting(why);
+void Broker::OnFollowing(bool caught_up) {
+  const std::string why = WhyNotServing(journal_.Replica());
+  if (!caught_up && !standing_by_) return systemd::NotifyStarting(why);
   if (std::exchange(standing_by_, true)) {
     if (std::exchange(standby_status_, why) != why) systemd::NotifyStatus(why);
     return;
   }
   standby_status_ = why;
-  Log(LogLevel::kInfo, "caught up", {{"leader", journal_.Replica()->leader}});
+  Log(LogLevel::kInfo, "caught up", {{"leader", journal_.Replica().leader}});
   hooks_.standby();
   systemd::NotifyReady(why);
 }
 
 void Broker::OnActive() {
-  // A step of the wall clock while this broker was a standby must not move deadlines now.
-  if (journal_.Replica() != nullptr) {
-    clock_.Resync();
-  } else {
-    clock_.Refresh();
-  }
+  // A step of the wall clock while this broker was a standby, or replayed, must not move deadlines
+  // now.
+  clock_.Resync();
   serving_->engine().records().BecomeActive(clock_.Now());
   HandleSignals();
   if (!journal_.Persistent()) return;
@@ -137,7 +126,7 @@ void Broker::OnServing() {
 void Broker::OnSuspended(bool isolated) {
   serving_->server().Freeze(true);
   systemd::NotifyStatus((isolated ? "isolated from " : "suspended: no answer from ") +
-                        journal_.Replica()->store);
+                        journal_.Replica().store);
   // A stopping broker has already closed its listeners.
   if (!isolated || stopping_) return;
   serving_->server().CloseAll();
@@ -166,12 +155,12 @@ void Broker::OnOver(Status why, int exit_code) {
 
 // SIGUSR2: lets another broker lead.
 void Broker::LetAnotherLead() {
-  const ReplicaStats* replica = journal_.Replica();
-  if (replica == nullptr || replica->role != Role::kActive) {
+  const ReplicaStats& replica = journal_.Replica();
+  if (!replica.shared || replica.role != Role::kActive) {
     Log(LogLevel::kWarning, "not stepping down: this broker does not lead a shared journal");
     return;
   }
-  if (!replica->caught_up) {
+  if (!replica.caught_up) {
     Log(LogLevel::kWarning, "stepping down although no standby has caught up: nobody takes over");
   }
   exit_code_ = kExitStandby;

@@ -21,7 +21,7 @@ class Asking {
   // --- The engine
   const EngineOptions& options() const { return store_.options; }
   const EngineLimits& limits() const { return store_.limits; }
-  const Journal& journal() const { return store_.journal; }
+  const JournalReports& journal() const { return store_.journal; }
   EngineStats Stats() const;
   // The memory limit is reached, and no job is taken: a session that receives a body discards it
   // and calls RefuseBody.

@@ -106,7 +106,7 @@ class Tube;
 class Bodies {
  public:
   // `jobs` and `journal` outlive it.
-  Bodies(IdTable<Job>& jobs, Journal& journal) : jobs_(jobs), journal_(journal) {}
+  Bodies(IdTable<Job>& jobs, BodySource& journal) : jobs_(jobs), journal_(journal) {}
   Bodies(const Bodies&) = delete;
   Bodies& operator=(const Bodies&) = delete;
   ~Bodies();
@@ -212,7 +212,7 @@ class Bodies {
   static constexpr std::size_t kMostBrought = 1 << 16;
 
   IdTable<Job>& jobs_;
-  Journal& journal_;
+  BodySource& journal_;
   std::uint64_t limit_ = 0;
   bool full_ = false;
   BodyCounts counts_;

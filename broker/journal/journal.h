@@ -121,14 +121,13 @@ struct DiskSpace {
 // A limit that is chosen by the size of the file system.
 inline constexpr std::uint64_t kUsualFreeDisk = UINT64_MAX;
 
-// How much of a journal that is replayed, or followed, has been applied.
-struct FollowProgress {
+// How much of a journal that is replayed has been applied.
+struct ReplayProgress {
   std::uint64_t records = 0, bytes = 0;
-  std::uint64_t total_bytes = 0;  // to replay; 0: not known
-  bool caught_up = false;         // of a journal that others write: it follows closely
+  std::uint64_t total_bytes = 0;
 };
 
-// Of a journal that several brokers share.
+// The part of this broker among those that share its journal.
 struct ReplicaStats {
   enum class Role : std::uint8_t {
     kStarting,
@@ -140,13 +139,14 @@ struct ReplicaStats {
     kOver,
   };
 
-  std::string store;  // what keeps the journal, by its name
+  bool shared = true;   // false: it is alone and leads; nothing else here counts
+  std::string store{};  // what keeps the journal, by its name
   Role role = Role::kStarting;
   bool suspended = false;  // active, past its deadline
   bool isolated = false;   // suspended for long
   bool caught_up = false;  // it follows closely; of an active broker: a standby does
   bool leader_known = false;
-  std::string leader, leader_address;
+  std::string leader{}, leader_address{};
   std::uint64_t epoch = 0;
   Time lease_left = 0;               // 0: not active
   std::uint64_t behind_batches = 0;  // known to be there, not applied
@@ -155,19 +155,21 @@ struct ReplicaStats {
   Time suspended_time = 0;
   std::uint64_t append_retries = 0;
   std::uint64_t log_bytes = 0, max_bytes = 0;
-  Time clock_skew = 0;  // the active broker's clock less this one's
-  std::string trouble;  // why it can neither lead nor follow; empty: it can
-  std::vector<EndpointStats> endpoints;
-  std::optional<StoreServer> server;  // of a store that has one
+  Time clock_skew = 0;    // the active broker's clock less this one's
+  std::string trouble{};  // why it can neither lead nor follow; empty: it can
+  std::vector<EndpointStats> endpoints{};
+  std::optional<StoreServer> server{};  // of a store that has one
 };
 
 // What a journal tells the broker, on the loop's thread. A journal of this process alone calls
-// OnFollowing, OnActive and OnServing from within Start; a replicated one calls them when its turn
-// comes.
+// OnReplaying, OnActive and OnServing from within Start; a replicated one calls OnFollowing, and
+// the others when its turn comes.
 class JournalEvents {
  public:
-  // Now and then while the journal is replayed or followed.
-  virtual void OnFollowing(const FollowProgress& progress) = 0;
+  // Now and then while it is replayed.
+  virtual void OnReplaying(const ReplayProgress& progress) = 0;
+  // Now and then while another broker may write it. `caught_up`: it is followed closely.
+  virtual void OnFollowing(bool caught_up) = 0;
   // The state is whole and this broker may append; after it the journal asks the LiveState for
   // settings and the next id.
   virtual void OnActive() = 0;
@@ -194,19 +196,58 @@ inline std::uint64_t NextIdAfter(const Record& record) {
   return names ? record.id : record.id + 1;
 }
 
+// What a journal says of itself.
+class JournalReports {
+ public:
+  // Whether it keeps anything. If not, callers need not make records.
+  virtual bool Persistent() const = 0;
+  // ok while it accepts all records; otherwise, why it does not.
+  virtual Status Health() const = 0;
+  // Whether clients may be served at this moment; reads the clock.
+  virtual bool MayServe() const { return true; }
+  // Bytes appended and not yet written. Above MostWaiting, no more jobs should be taken in.
+  virtual std::uint64_t WaitingBytes() const = 0;
+  virtual std::uint64_t MostWaiting() const { return 32 << 20; }
+  virtual JournalStats Stats() const = 0;
+  virtual SegmentStats Segments() const { return {}; }
+  virtual VerifyStats Verified() const { return {}; }
+  // While it is low, callers make no new jobs durable; all else goes on.
+  virtual DiskSpace Disk() const { return {}; }
+  // Valid until the next call.
+  virtual const ReplicaStats& Replica() const {
+    static const ReplicaStats alone{.shared = false, .role = ReplicaStats::Role::kActive};
+    return alone;
+  }
+
+ protected:
+  ~JournalReports() = default;
+};
+
+// Bodies of jobs that are not in memory.
+class BodySource {
+ public:
+  // Whether the bodies of jobs can be read back: then those of records up to OnDisk need not stay
+  // in memory, and Capture may leave them out.
+  virtual bool KeepsBodies() const { return false; }
+  // Records up to here are on disk, whatever counts as durable.
+  virtual Lsn OnDisk() const { return 0; }
+  // Reads the body of a live job; LiveState::OnBody is called once in a later round. Never blocks.
+  virtual void Fetch(std::uint64_t /*id*/, BodyUse /*use*/) {}
+
+ protected:
+  ~BodySource() = default;
+};
+
 // Makes changes durable. All calls and callbacks are on the loop's thread; other threads wait for
 // the disk or the network. Only broker/app knows which journal a broker has: memory_journal.h
 // (nothing is kept), wal/wal_journal.h (segment files) or replica/replicated_journal.h (shared).
-class Journal {
+class Journal : public JournalReports, public BodySource {
  public:
   virtual ~Journal() = default;
 
   // Called once and first: replays the journal into `state`. `state` and `events` must
   // outlive the journal. An error means that the broker cannot run.
   virtual Status Start(LiveState& state, JournalEvents& events) = 0;
-
-  // Whether it keeps anything. If not, callers need not make records.
-  virtual bool Persistent() const = 0;
 
   // Takes one record and returns its position. Never blocks. A journal that keeps nothing returns
   // 0. After a failure the record is dropped: callers ask `Accepts` before they change anything.
@@ -223,16 +264,10 @@ class Journal {
   virtual void KeepFree(std::uint64_t /*bytes*/) {}
   // Reads what is on disk again, once now and then every week, at so many bytes a second; 0: never.
   virtual void Verify(std::uint64_t /*pace*/) {}
-  virtual VerifyStats Verified() const { return {}; }
-  // While it is low, callers make no new jobs durable; all else goes on.
-  virtual DiskSpace Disk() const { return {}; }
 
   // The first of 2^30 ids that no earlier broker can have given out: for jobs without a record
   // while kNextId is not accepted. 0: there are none.
   virtual std::uint64_t SpareIds() const { return 0; }
-
-  // ok while it accepts all records; otherwise, why it does not.
-  virtual Status Health() const = 0;
 
   // Does what is due, and returns when to call again; kNever: nothing will be due.
   virtual Time Tick(Time /*now*/) { return kNever; }
@@ -245,9 +280,6 @@ class Journal {
   virtual int NotifyFd() const { return -1; }
   virtual void OnNotify() {}
 
-  // Whether clients may be served at this moment; reads the clock.
-  virtual bool MayServe() const { return true; }
-
   // The durable position. It only grows; `on_durable` is called each time.
   virtual Lsn Durable() const = 0;
   virtual void SetOnDurable(std::function<void(Lsn)> on_durable) = 0;
@@ -256,23 +288,6 @@ class Journal {
   // durable will never be (for_good), or not before there is space. Replies that wait for them have
   // to be given up.
   virtual void SetOnStuck(const std::function<void(bool for_good)>& /*on_stuck*/) {}
-
-  // Bytes appended and not yet written. Above MostWaiting, no more jobs should be taken in.
-  virtual std::uint64_t WaitingBytes() const = 0;
-  virtual std::uint64_t MostWaiting() const { return 32 << 20; }
-
-  // Whether the bodies of jobs can be read back: then those of records up to OnDisk need not stay
-  // in memory, and Capture may leave them out.
-  virtual bool KeepsBodies() const { return false; }
-  // Records up to here are on disk, whatever counts as durable.
-  virtual Lsn OnDisk() const { return 0; }
-  // Reads the body of a live job; LiveState::OnBody is called once in a later round. Never blocks.
-  virtual void Fetch(std::uint64_t /*id*/, BodyUse /*use*/) {}
-
-  virtual JournalStats Stats() const = 0;
-  virtual SegmentStats Segments() const { return {}; }
-  // nullptr: the journal is not shared with other brokers. Valid until the next call.
-  virtual const ReplicaStats* Replica() const { return nullptr; }
 
   // Lets another broker take over at once, then calls `done`. Nothing is appended after it.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): others keep it.
@@ -285,7 +300,8 @@ class Journal {
 class NoEvents : public JournalEvents {
  public:
   virtual ~NoEvents() = default;
-  void OnFollowing(const FollowProgress& /*progress*/) override {}
+  void OnReplaying(const ReplayProgress& /*progress*/) override {}
+  void OnFollowing(bool /*caught_up*/) override {}
   void OnActive() override {}
   void OnServing() override {}
   void OnSuspended(bool /*isolated*/) override {}

@@ -82,7 +82,7 @@ class ReplicatedJournal final : public Journal,
   void Fetch(std::uint64_t id, BodyUse use) override;
   JournalStats Stats() const override;
   SegmentStats Segments() const override;
-  const ReplicaStats* Replica() const override;
+  const ReplicaStats& Replica() const override;
   void Leave(std::function<void()> done) override;
   Status Close() override { return {}; }
 

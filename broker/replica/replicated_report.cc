@@ -33,10 +33,7 @@ void ReplicatedJournal::TellProgress(Time now) {
   const bool changed = caught_up != std::exchange(told_caught_up_, caught_up);
   if (!changed && now < tell_again_) return;
   tell_again_ = now + kTellPause;
-  events_->OnFollowing({.records = follower_.last(),
-                        .bytes = follower_.stored_bytes(),
-                        .total_bytes = 0,
-                        .caught_up = caught_up});
+  events_->OnFollowing(caught_up);
 }
 
 // Logs a line each 10 s while the store does not answer, and one about its files.
@@ -67,7 +64,7 @@ std::string ReplicatedJournal::Trouble(const StoreStats& store, Time now) const 
          (store.trouble.empty() ? "no call is answered" : store.trouble);
 }
 
-const ReplicaStats* ReplicatedJournal::Replica() const {
+const ReplicaStats& ReplicatedJournal::Replica() const {
   const StoreStats store = store_->Stats();
   const Time now = boot();
   replica_.store = words().name;
@@ -91,7 +88,7 @@ const ReplicaStats* ReplicatedJournal::Replica() const {
   replica_.suspended_time = past_suspended_ + (suspended_at_ != 0 ? now - suspended_at_ : 0);
   replica_.endpoints = store.endpoints;
   replica_.server = store.server;
-  return &replica_;
+  return replica_;
 }
 
 JournalStats ReplicatedJournal::Stats() const {

@@ -325,8 +325,8 @@ TEST(WalJournal, ALongSearchForWhatLivesGoesOnByItself) {
 // Hears how far a replay is.
 class Progress final : public NoEvents {
  public:
-  void OnFollowing(const FollowProgress& progress) override { heard.push_back(progress); }
-  std::vector<FollowProgress> heard;
+  void OnReplaying(const ReplayProgress& progress) override { heard.push_back(progress); }
+  std::vector<ReplayProgress> heard;
 };
 
 TEST(WalJournal, ALongReplayTellsHowFarItIs) {

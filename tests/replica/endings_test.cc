@@ -212,12 +212,12 @@ TEST_F(EndingsTest, ABrokerThatMayNotLeadWaitsUntilItMay) {
   RunFor(20 * kSecond);
   SetLogSink(nullptr, LogLevel::kOff);
   EXPECT_EQ(std::exchange(logged, {}), (std::vector<std::string>{"this broker cannot lead"}));
-  EXPECT_EQ(second.journal().Replica()->trouble, "this broker cannot lead: the node is read-only");
+  EXPECT_EQ(second.journal().Replica().trouble, "this broker cannot lead: the node is read-only");
   EXPECT_FALSE(second.may_serve());
   second.link.acquired = {};
   RunFor(5 * kSecond);
   EXPECT_TRUE(second.may_serve());
-  EXPECT_EQ(second.journal().Replica()->trouble, "");
+  EXPECT_EQ(second.journal().Replica().trouble, "");
 }
 
 TEST_F(EndingsTest, WhatTheStoreSaysOfItselfIsSeen) {
@@ -231,7 +231,7 @@ TEST_F(EndingsTest, WhatTheStoreSaysOfItselfIsSeen) {
       LogLevel::kWarning);
   RunFor(20 * kSecond);
   EXPECT_EQ(std::exchange(logged, {}), (std::vector<std::string>{"the file of the store n1"}));
-  const ReplicaStats stats = *first.journal().Replica();
+  const ReplicaStats stats = first.journal().Replica();
   ASSERT_EQ(stats.endpoints.size(), 2U);
   EXPECT_EQ(stats.endpoints[0].name, "n1");
   EXPECT_TRUE(stats.endpoints[0].in_use);
@@ -240,9 +240,9 @@ TEST_F(EndingsTest, WhatTheStoreSaysOfItselfIsSeen) {
   first.link.cut = true;
   RunFor(3 * kSecond);
   first.journal().Tick(simulation.now);
-  EXPECT_EQ(first.journal().Replica()->trouble, "no answer from the store: no call is answered");
-  EXPECT_TRUE(first.journal().Replica()->suspended);
-  EXPECT_FALSE(first.journal().Replica()->isolated);
+  EXPECT_EQ(first.journal().Replica().trouble, "no answer from the store: no call is answered");
+  EXPECT_TRUE(first.journal().Replica().suspended);
+  EXPECT_FALSE(first.journal().Replica().isolated);
   first.link.stats.trouble = "connection refused";
   // A store that tries again wants to be called.
   for (int turn = 0; turn < 35; ++turn) {
@@ -250,16 +250,16 @@ TEST_F(EndingsTest, WhatTheStoreSaysOfItselfIsSeen) {
     first.journal().Tick(simulation.now);
   }
   SetLogSink(nullptr, LogLevel::kOff);
-  EXPECT_EQ(first.journal().Replica()->trouble, "no answer from the store: connection refused");
-  EXPECT_TRUE(first.journal().Replica()->isolated);
+  EXPECT_EQ(first.journal().Replica().trouble, "no answer from the store: connection refused");
+  EXPECT_TRUE(first.journal().Replica().isolated);
   EXPECT_EQ(std::count(logged.begin(), logged.end(), "no answer from the st connection refused"),
             4);
   first.link.cut = false;
   first.link.stats.trouble = "";
   RunFor(5 * kSecond);
-  EXPECT_EQ(first.journal().Replica()->trouble, "");
-  EXPECT_FALSE(first.journal().Replica()->suspended);
-  EXPECT_GT(first.journal().Replica()->suspended_time, 30 * kSecond);
+  EXPECT_EQ(first.journal().Replica().trouble, "");
+  EXPECT_FALSE(first.journal().Replica().suspended);
+  EXPECT_GT(first.journal().Replica().suspended_time, 30 * kSecond);
 }
 
 TEST_F(EndingsTest, APageThatCannotBeRead) {

@@ -50,7 +50,7 @@ class Host final : public LiveState, public JournalEvents {
     journal->Flush(simulation_.now);
     return next;
   }
-  Role role() const { return journal->Replica()->role; }
+  Role role() const { return journal->Replica().role; }
 
   Lsn Put(const Record& record) {
     bodies[record.id] = record.body;
@@ -101,7 +101,8 @@ class Host final : public LiveState, public JournalEvents {
     problem = read.problem;
   }
 
-  void OnFollowing(const FollowProgress& progress) override { records = progress.records; }
+  void OnReplaying(const ReplayProgress&) override {}
+  void OnFollowing(bool) override {}
   void OnActive() override { ++active; }
   void OnServing() override { ++serving; }
   void OnSuspended(bool /*isolated*/) override {}
@@ -124,7 +125,6 @@ class Host final : public LiveState, public JournalEvents {
   std::map<std::uint64_t, std::uint32_t> left_out;
   std::map<std::uint64_t, std::vector<Result>> results;
   std::string problem;
-  std::uint64_t records = 0;
   int active = 0, serving = 0, over = 0, exit_code = -1;
   std::string why;
 
@@ -447,7 +447,7 @@ TEST_F(RolesTest, ABrokerThatLeavesBeforeItServesNeverServes) {
   first.Start();
   ASSERT_TRUE(RunUntil([this] { return first.active == 1; }));
   ASSERT_EQ(first.serving, 0);
-  EXPECT_FALSE(first.journal->Replica()->suspended);
+  EXPECT_FALSE(first.journal->Replica().suspended);
   bool left = false;
   first.journal->Leave([&left] { left = true; });
   ASSERT_TRUE(RunUntil([&] { return left; }));
@@ -521,17 +521,17 @@ TEST_F(RolesTest, ARoundAppliesForABoundedTime) {
 
 TEST_F(RolesTest, WhatIsSaidOfALeaderThatLeftAndOfAStoreThatIsAway) {
   LeadAndFollow();
-  EXPECT_TRUE(second.journal->Replica()->leader_known);
+  EXPECT_TRUE(second.journal->Replica().leader_known);
   second.link.acquired = {StoreAnswer::kRefused, {Code::kJournal, "the node is read-only"}};
   bool left = false;
   first.journal->Leave([&left] { left = true; });
   ASSERT_TRUE(RunUntil([&] { return left; }));
   RunFor(5 * kSecond);
-  EXPECT_FALSE(second.journal->Replica()->leader_known);
-  EXPECT_EQ(second.journal->Replica()->trouble, "this broker cannot lead: the node is read-only");
+  EXPECT_FALSE(second.journal->Replica().leader_known);
+  EXPECT_EQ(second.journal->Replica().trouble, "this broker cannot lead: the node is read-only");
   second.link.cut = true;
   RunFor(10 * kSecond);
-  EXPECT_EQ(second.journal->Replica()->trouble, "no answer from the store: no call is answered")
+  EXPECT_EQ(second.journal->Replica().trouble, "no answer from the store: no call is answered")
       << "this comes first";
 }
 

@@ -231,7 +231,7 @@ TEST(Takeover, TakesTheLeaseOfTheLeader) {
     const Time outage = world.Outage(200 * kSecond);
     EXPECT_GT(outage, first * kSecond / 2);
     EXPECT_LT(outage, first * kSecond + 700 * kMillisecond);
-    EXPECT_EQ(standby.journal().Replica()->epoch, 2U);
+    EXPECT_EQ(standby.journal().Replica().epoch, 2U);
     EXPECT_EQ(world.shard.view.leader.lease, second * kSecond);
   }
 }
@@ -433,12 +433,12 @@ TEST(Following, AStandbyThatLagsSaysSoAndKnowsNothingOfTheClock) {
   standby.link.watch_late = 2 * kSecond;
   for (int i = 0; i < 20; ++i) {
     world.RunFor(kSecond / 2);
-    EXPECT_EQ(standby.journal().Replica()->clock_skew, 0);
+    EXPECT_EQ(standby.journal().Replica().clock_skew, 0);
   }
   standby.link.watch_late = 60 * kSecond;
   world.RunFor(10 * kSecond);
   EXPECT_FALSE(standby.caught_up());
-  EXPECT_GT(standby.journal().Replica()->behind_batches, 0U);
+  EXPECT_GT(standby.journal().Replica().behind_batches, 0U);
   EXPECT_TRUE(active.may_serve());
   standby.link.watch_late = 0;
   world.RunFor(20 * kSecond);
@@ -473,7 +473,7 @@ TEST(Pause, OfTheStoreKeepsTheLeader) {
   for (const auto& broker : world.brokers) broker->link.cut = false;
   EXPECT_LT(world.Outage(10 * kSecond), kSecond);
   EXPECT_EQ(world.Active(), active);
-  EXPECT_EQ(active->journal().Replica()->suspensions, 1U);
+  EXPECT_EQ(active->journal().Replica().suspensions, 1U);
   EXPECT_EQ(world.Faults(), "");
 }
 
@@ -499,8 +499,8 @@ TEST(Pause, OfTheBrokerItselfIsCounted) {
   broker.Continue();
   world.RunFor(kSecond);
   EXPECT_TRUE(broker.may_serve());
-  EXPECT_EQ(broker.journal().Replica()->suspensions, 1U);
-  EXPECT_GT(broker.journal().Replica()->suspended_time, 8 * kSecond);
+  EXPECT_EQ(broker.journal().Replica().suspensions, 1U);
+  EXPECT_GT(broker.journal().Replica().suspended_time, 8 * kSecond);
 }
 
 TEST(Space, OfAFullStoreComesBackAndNothingIsLost) {
@@ -588,11 +588,11 @@ TEST(Space, AShardThatCannotBeFoundedIsFoundedLater) {
   broker.Start();
   world.RunFor(5 * kSecond);
   EXPECT_TRUE(broker.running());
-  EXPECT_TRUE(broker.journal().Replica()->trouble.starts_with("this broker cannot lead: "));
+  EXPECT_TRUE(broker.journal().Replica().trouble.starts_with("this broker cannot lead: "));
   world.shard.full = false;
   world.RunFor(5 * kSecond);
   EXPECT_TRUE(broker.may_serve());
-  EXPECT_EQ(broker.journal().Replica()->trouble, "");
+  EXPECT_EQ(broker.journal().Replica().trouble, "");
 }
 
 TEST(Space, AStandbyThatCannotTakeOverSaysWhy) {
@@ -603,11 +603,11 @@ TEST(Space, AStandbyThatCannotTakeOverSaysWhy) {
   world.shard.full = true;
   active->Kill();
   world.RunFor(10 * kSecond);
-  EXPECT_TRUE(standby.journal().Replica()->trouble.starts_with("this broker cannot lead: "));
+  EXPECT_TRUE(standby.journal().Replica().trouble.starts_with("this broker cannot lead: "));
   world.shard.full = false;
   world.RunFor(20 * kSecond);
   ASSERT_NE(world.Active(), nullptr);
-  EXPECT_EQ(standby.journal().Replica()->trouble, "");
+  EXPECT_EQ(standby.journal().Replica().trouble, "");
 }
 
 TEST(Space, TheLogStaysBelowMaxBytesAndDeletionsMakeRoom) {

@@ -44,7 +44,7 @@ class SimBroker final : private JournalEvents, private LiveState {
   bool stopped() const { return stopped_; }
   bool serving() const { return journal_ != nullptr && serving_ && !suspended_; }
   bool may_serve() const { return journal_ != nullptr && journal_->MayServe(); }
-  bool caught_up() const { return journal_ != nullptr && journal_->Replica()->caught_up; }
+  bool caught_up() const { return journal_ != nullptr && journal_->Replica().caught_up; }
   const std::set<std::uint64_t>& jobs() const { return jobs_; }
   std::optional<int> exit_code() const { return exit_code_; }
   const std::string& why() const { return why_; }
@@ -69,7 +69,8 @@ class SimBroker final : private JournalEvents, private LiveState {
   std::set<std::uint64_t> without_bodies;  // jobs of records that had none
 
  private:
-  void OnFollowing(const FollowProgress&) override {}
+  void OnReplaying(const ReplayProgress&) override {}
+  void OnFollowing(bool) override {}
   void OnActive() override;
   void OnServing() override;
   void OnSuspended(bool) override { suspended_ = true; }

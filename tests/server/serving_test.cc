@@ -18,7 +18,8 @@ namespace {
 class Became final : public JournalEvents {
  public:
   explicit Became(std::function<void()> active) : active_(std::move(active)) {}
-  void OnFollowing(const FollowProgress& /*progress*/) override {}
+  void OnReplaying(const ReplayProgress&) override {}
+  void OnFollowing(bool) override {}
   void OnActive() override { active_(); }
   void OnServing() override { serving = true; }
   void OnSuspended(bool /*isolated*/) override {}

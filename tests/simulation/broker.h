@@ -152,7 +152,8 @@ class Broker final : private JournalEvents, private ConnectionList {
 
  private:
   // --- JournalEvents
-  void OnFollowing(const FollowProgress&) override {}
+  void OnReplaying(const ReplayProgress&) override {}
+  void OnFollowing(bool) override {}
   void OnActive() override { engine_.records().BecomeActive(clock_.Now()); }
   void OnServing() override;
   void OnSuspended(bool isolated) override;

@@ -214,8 +214,7 @@ void World::CheckFollowers() {
   const auto places = PlacesOf(broker_->engine());
   for (const auto& member : members_) {
     if (member.get() == leader_) continue;
-    const bool follows =
-        member->broker != nullptr && member->broker->journal().Replica()->caught_up;
+    const bool follows = member->broker != nullptr && member->broker->journal().Replica().caught_up;
     if (!follows) return ledger_.Fail(member->name + " does not follow");
     if (PlacesOf(member->broker->engine()) != places)
       return ledger_.Fail(member->name + " has other jobs than the one that leads");

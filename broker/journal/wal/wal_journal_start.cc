@@ -56,7 +56,7 @@ Status WalJournal::Recover(JournalEvents& events, WalRecovery& recovery) {
         return aside_.empty() ? state_->Apply(record) : ApplySetAside(record);
       },
       [this](const FoundSegment& segment) { compactor_.Begin(segment.number, segment.size); },
-      [&events](const FollowProgress& progress) { events.OnFollowing(progress); }));
+      [&events](const ReplayProgress& progress) { events.OnReplaying(progress); }));
   torn_ = recovery.torn();
   if (!torn_.empty()) Log(LogLevel::kWarning, torn_);
   if (recovery.kept_ids() <= kept_.next_id) return {};

@@ -68,7 +68,7 @@ WalRecovery::WalRecovery(FileSystem& file_system, std::string directory)
     : file_system_(file_system), directory_(std::move(directory)) {}
 
 Status WalRecovery::Run(const Visit& visit, const std::function<void(const FoundSegment&)>& begin,
-                        const std::function<void(const FollowProgress&)>& on_progress) {
+                        const std::function<void(const ReplayProgress&)>& on_progress) {
   on_progress_ = on_progress;
   std::vector<FoundSegment> found = GS_TRY(FindSegments(file_system_, directory_));
   kept_ = GS_TRY(ReadState(file_system_, directory_));
@@ -226,7 +226,7 @@ Status WalRecovery::TakeRecord(const FoundSegment& segment, const IndexReader::E
   if (status.ok()) status = visit(record, entry.bytes);
   if (!status.ok()) return Damaged(segment.path, entry.offset, status.message());
   if (++progress_.records % kProgressRecords == 0 && on_progress_) {
-    FollowProgress progress = progress_;
+    ReplayProgress progress = progress_;
     progress.bytes += entry.offset;
     on_progress_(progress);
   }

@@ -57,7 +57,7 @@ class WalRecovery {
 
   // Calls `begin`, if there is one, before the records of each segment.
   Status Run(const Visit& visit, const std::function<void(const FoundSegment&)>& begin = nullptr,
-             const std::function<void(const FollowProgress&)>& on_progress = nullptr);
+             const std::function<void(const ReplayProgress&)>& on_progress = nullptr);
 
   // Where the record that is visited lies in its segment.
   std::uint64_t offset() const { return offset_; }
@@ -113,8 +113,8 @@ class WalRecovery {
   std::uint64_t torn_at_ = 0;
   std::optional<JournalState> kept_;
   bool ended_ = false;
-  FollowProgress progress_;
-  std::function<void(const FollowProgress&)> on_progress_;
+  ReplayProgress progress_;
+  std::function<void(const ReplayProgress&)> on_progress_;
 };
 
 }  // namespace gearstalk
