@@ -85,7 +85,7 @@ Reply ListFailures(Call& call) {
   std::optional<double> window = fields.Seconds("failed_within_seconds");
   if (const auto since = fields.Text("since")) {
     const std::optional<Time> span = ParseDuration(*since);
-    if (!span) fields.Fail("since", "expected a duration such as 90s, 15m, 1h or 7d");
+    if (!span || *span == 0) fields.Fail("since", "expected a duration such as 90s, 15m, 1h or 7d");
     if (window) fields.Fail("since", "cannot be given beside failed_within_seconds");
     window = span ? std::optional(Seconds(*span)) : std::nullopt;
   }

@@ -30,6 +30,7 @@ class FilterWalk {
       : engine_(engine),
         filter_(std::move(filter)),
         grant_(std::move(grant)),
+        ended_(filter_.tube().has_value() && !grant_.Sees(*filter_.tube())),
         bodies_(bodies || filter_.ReadsBody()) {}
 
   // kNotYet: its body is to come, or `budget` did not suffice for all of it.
@@ -38,7 +39,7 @@ class FilterWalk {
   Engine& engine_;
   const Filter filter_;
   const Grant grant_;
-  bool ended_ = false;
+  bool ended_;  // at once, where the caller must not know of the tube
   std::uint64_t scanned_ = 0;
 
  private:

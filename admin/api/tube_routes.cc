@@ -134,7 +134,8 @@ Reply PutJob(Call& call) {
   Fields fields = Fields::OfObject(std::move(call.body));
   const auto body = fields.Needed("body", fields.Bytes("body"), "is needed, or body_base64");
   const auto unique = fields.Text("unique").value_or("");
-  if (unique.size() > Job::kMaxUnique) fields.Fail("unique", "expected at most 64 bytes");
+  const bool fits = unique.size() <= Job::kMaxUnique && unique.find('\0') == std::string::npos;
+  if (!fits) fields.Fail("unique", "expected at most 64 bytes without a NUL");
   const auto priority = fields.IntegerOr("priority", 0, kMost32, kUsualPriority);
   const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
   const auto ttr = fields.IntegerOr("ttr_seconds", 0, kMost32, kUsualTtr);

@@ -41,6 +41,8 @@ class Client {
 
   std::string Name() const { return channel_->Name(); }
   int fd() const { return channel_->fd(); }
+  // Whether Flush has something to send. What comes while it is sent does not make fd() readable.
+  bool sends() const { return !out_.empty(); }
   Status Flush();
 
  protected:

@@ -1,6 +1,7 @@
 // backup and restore: a verified copy of a data directory, also of one that a broker uses.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -101,11 +102,11 @@ Status Verify(const std::string& directory) {
   return CheckJournal(SystemFileSystem(), directory, report);
 }
 
-Status MakeEmpty(const std::string& directory) {
+Status MakeDirectory(const std::string& directory) {
   std::error_code error;
-  fs::remove_all(directory, error);
-  fs::create_directory(directory, error);
-  if (error) return {Code::kIo, directory + ": " + error.message()};
+  if (!fs::create_directory(directory, error)) {
+    return {Code::kIo, directory + ": " + (error ? error.message() : "exists")};
+  }
   fs::permissions(directory, fs::perms::owner_all, error);
   return {};
 }
@@ -131,11 +132,12 @@ Status Backup(BackupOptions& options) {
   const std::string name = (to.has_filename() ? to : to.parent_path()).string();
   std::error_code error;
   if (fs::exists(name, error)) return {Code::kInvalid, name + ": exists"};
-  const std::string part = name + ".part";
+  const std::string part = fmt::format("{}.part-{}", name, getpid());
   Copied copied;
   Status status;
   for (int tries = 0; tries < kTries; ++tries) {
-    if (status = MakeEmpty(part); !status.ok()) return status;
+    if (tries > 0) fs::remove_all(part, error);
+    if (status = MakeDirectory(part); !status.ok()) return status;
     status = CopyJournal(options.data_dir, part, copied);
     if (status.ok()) status = Verify(part);
     if (status.code() != Code::kNotFound && status.code() != Code::kCorrupt) break;

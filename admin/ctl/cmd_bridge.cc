@@ -76,6 +76,7 @@ class Bridge {
   // Handles every packet that has arrived from either side.
   Status Pump(bool& idle) {
     Grab();
+    if (worker_->sends()) idle = false;
     for (;;) {
       Result<Packet> next = worker_->Next(0);
       if (!next.ok()) {
@@ -103,7 +104,7 @@ class Bridge {
     } else if (TakeAssigned(packet, job)) {
       asked_ = false;
       if (job.reducer.empty() && MayHaveCutKey(job.unique, job.body)) job.body.erase(0, 1);
-      relay_->Submit(job);
+      relay_->Submit(std::move(job));
     }
   }
 

@@ -113,7 +113,7 @@ class Import {
       if (!options_.selection.Has(job.job.tube)) return Status();
       SourceJob renamed = job;
       Rename(renamed.job);
-      if (job.refused.empty()) {
+      if (job.refused.empty() && NulIn(job.job).empty()) {
         report_.Found(renamed.job);
       } else {
         report_.FoundRefused();
@@ -263,9 +263,10 @@ class Import {
   Status SendOne(PutWindows& windows, const SourceJob& source) {
     Record job = source.job;
     Rename(job);
-    if (!source.refused.empty()) {
+    const std::string_view refused = source.refused.empty() ? NulIn(job) : source.refused;
+    if (!refused.empty()) {
       transfer::Mark change{.settled = place_};
-      AddOutcome(change, source.key, job.tube, 0, transfer::OutcomeKind::kRefused, source.refused);
+      AddOutcome(change, source.key, job.tube, 0, transfer::OutcomeKind::kRefused, refused);
       return windows.AddOutcome(change);
     }
     if (!before_.keep_ids) job.id = 0;

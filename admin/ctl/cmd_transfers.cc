@@ -37,8 +37,9 @@ Status PrintMark(const transfer::Frame& frame) {
   const std::uint64_t settled = std::max(mark.settled, mark.moved);
   fmt::print(
       "{}: {}, {}, {} ids, {} settled, {} joined, {} refused, {} altered, {} uncertain, {} held\n",
-      of.name, mark.kind, mark.finished ? "finished" : "unfinished", mark.keep_ids ? "old" : "new",
-      settled, mark.joined, mark.refused, mark.altered, mark.uncertain, of.held);
+      Visible(of.name), Visible(mark.kind), mark.finished ? "finished" : "unfinished",
+      mark.keep_ids ? "old" : "new", settled, mark.joined, mark.refused, mark.altered,
+      mark.uncertain, of.held);
   return {};
 }
 
@@ -57,7 +58,7 @@ Status ListOrForget(Options& options) {
   if (options.held == "drop") forgetting.held = transfer::Held::kDrop;
   client->Add(transfer::Type::kForget, forgetting);
   GS_TRY(client->Sync());
-  fmt::print("forgotten: {}\n", options.forget);
+  fmt::print("forgotten: {}\n", Visible(options.forget));
   return client->Close();
 }
 

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "admin/ctl/visible.h"
 #include "broker/base/status.h"
 
 // Commands as rows, from which the command line, its help and the completions are made. Only
@@ -49,10 +50,10 @@ inline int ExitOf(const Status& status) {
   }
 }
 
-// A line on standard error, behind the program's name. Returns false, for whoever reports a
-// failure.
+// A line on standard error, Visible, behind the program's name. Returns false, for whoever reports
+// a failure.
 inline bool Tell(std::string_view message) {
-  const std::string line = "gearstalkctl: " + std::string(message) + "\n";
+  const std::string line = "gearstalkctl: " + Visible(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
   return false;
 }

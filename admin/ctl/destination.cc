@@ -8,6 +8,7 @@
 
 #include "admin/ctl/beanstalk_client.h"
 #include "admin/ctl/gearman_client.h"
+#include "admin/ctl/source.h"
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
 #include "proto_beanstalk/parser.h"
@@ -172,6 +173,7 @@ class ToGearmand final : public Destination {
  protected:
   std::string WhyRefused(const Record& job) const override {
     if (job.state == State::kBuried) return "gearmand has no buried jobs";
+    if (const std::string_view nul = NulIn(job); !nul.empty()) return std::string(nul);
     const bool delayed = DelayLeft(job) > 0;
     return delayed && !job.reducer.empty() ? "gearmand has no delayed reduce jobs" : "";
   }

@@ -235,19 +235,20 @@ Status FunctionDrain::ClassifyByCounts(std::vector<Grabbed>& jobs) {
   return {};
 }
 
-Status FunctionDrain::RelayOne(Grabbed& job) {
+// Takes its body. A job whose client does not wait must not fail for a refusal.
+Status FunctionDrain::RelayOne(Grabbed& job, bool background) {
   if (relay_ == nullptr) {
     relay_ = std::make_unique<Relay>(*worker_);
     GS_TRY(relay_->Connect(scope_.options.target));
   }
-  relay_->Submit(job, kSubmits[job.job_class]);
+  relay_->Submit(std::move(static_cast<Assigned&>(job)), kSubmits[job.job_class], background);
   return {};
 }
 
 Status FunctionDrain::RelayForeground(std::vector<Grabbed>& jobs) {
   for (Grabbed& job : jobs) {
     if (!scope_.table.IsForeground(job.number)) continue;
-    GS_TRY(RelayOne(job));
+    GS_TRY(RelayOne(job, false));
   }
   std::erase_if(jobs, [&](const Grabbed& job) { return scope_.table.IsForeground(job.number); });
   return {};
@@ -322,7 +323,7 @@ Status FunctionDrain::RelayAwaited(std::vector<Grabbed>& jobs) {
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if (answers[i].arguments[5] == "0") continue;
     dropped.push_back(asked[i]->here);
-    GS_TRY(RelayOne(*asked[i]));
+    GS_TRY(RelayOne(*asked[i], true));
   }
   if (dropped.empty()) return {};
   std::erase_if(jobs, [&](const Grabbed& job) {

@@ -82,7 +82,7 @@ class FunctionDrain {
   Status Classify(std::vector<Grabbed>& jobs);
   Status ClassifyByCounts(std::vector<Grabbed>& jobs);
   Result<bool> SeesOthers();
-  Status RelayOne(Grabbed& job);
+  Status RelayOne(Grabbed& job, bool background);
   Status RelayForeground(std::vector<Grabbed>& jobs);
   Status HoldAll(std::vector<Grabbed>& jobs);
   Status SendHolds(std::vector<Grabbed>& jobs);

@@ -38,7 +38,7 @@ class MysqlSource final : public TableSource {
   }
   bool CanRetire() const override { return true; }
   Status Retire() override {
-    const std::string rename = "RENAME TABLE " + Quoted(table()) + " TO " + Quoted(RetiredTable());
+    const std::string rename = "RENAME TABLE " + Quoted(table()) + " TO " + Quoted(FreeTable());
     return mysql_query(db_, rename.c_str()) == 0 ? Status() : Failed();
   }
 
@@ -62,11 +62,12 @@ class MysqlSource final : public TableSource {
         }
         return std::nullopt;
       };
-      const Row row{.unique = text("unique_key"),
-                    .function = text("function_name"),
-                    .data = text("data"),
-                    .priority = NumberIn(text("priority")),
-                    .when_to_run = NumberIn(text("when_to_run"))};
+      const auto when = text("when_to_run");
+      Row row{.unique = text("unique_key"),
+              .function = text("function_name"),
+              .data = text("data"),
+              .priority = NumberIn(text("priority"))};
+      SetTime(row, when.has_value(), NumberIn(when));
       GS_TRY(visit(row));
     }
     return mysql_errno(db_) == 0 ? Status() : Failed();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
 #include <utility>
 
 namespace gearstalk::ctl {
@@ -16,9 +17,9 @@ NewFile::NewFile(const std::string& path) {
   path_ = error ? path : behind.string();
   struct stat there {};
   const bool known = ::stat(path.c_str(), &there) == 0;
-  if (!known || S_ISREG(there.st_mode)) beside_ = path_ + ".new";
-  // /dev/stdout may be a pipe, which has no path.
-  file_ = std::fopen(beside_.empty() ? path.c_str() : beside_.c_str(), "w");
+  if (!known || S_ISREG(there.st_mode)) beside_ = path_ + ".new-" + std::to_string(::getpid());
+  // /dev/stdout may be a pipe, which has no path. Nothing that is there is written over.
+  file_ = beside_.empty() ? std::fopen(path.c_str(), "w") : std::fopen(beside_.c_str(), "wx");
   if (file_ == nullptr) beside_.clear();
   if (known && !beside_.empty()) ::fchmod(::fileno(file_), there.st_mode);
 }

@@ -50,7 +50,7 @@ class PostgresSource final : public TableSource {
   bool CanRetire() const override { return true; }
   Status Retire() override {
     const std::string rename =
-        "ALTER TABLE " + Quoted(table()) + " RENAME TO " + Quoted(RetiredTable());
+        "ALTER TABLE " + Quoted(table()) + " RENAME TO " + Quoted(FreeTable());
     const Rows done(PQexec(db_, rename.c_str()), PQclear);
     return PQresultStatus(done.get()) == PGRES_COMMAND_OK ? Status() : Failed();
   }
@@ -68,7 +68,7 @@ class PostgresSource final : public TableSource {
       const Rows rows(raw, PQclear);
       const ExecStatusType state = PQresultStatus(raw);
       if (state == PGRES_TUPLES_OK || !status.ok()) continue;
-      status = state == PGRES_SINGLE_TUPLE ? visit(RowOf(raw)) : Failed();
+      status = state == PGRES_SINGLE_TUPLE ? Take(raw, visit) : Failed();
     }
     return status;
   }
@@ -86,20 +86,33 @@ class PostgresSource final : public TableSource {
                             static_cast<std::size_t>(PQgetlength(rows, 0, column)));
   }
 
+  // Of a column of whole numbers, or of texts.
   static std::optional<std::int64_t> Number(const PGresult* rows, const char* name) {
+    constexpr Oid kInt8 = 20, kInt2 = 21, kInt4 = 23, kText = 25, kVarchar = 1043;
     const std::optional<std::string_view> bytes = Text(rows, name);
     if (!bytes.has_value() || bytes->empty()) return std::nullopt;
+    const Oid type = PQftype(rows, PQfnumber(rows, name));
+    if (type == kText || type == kVarchar) return NumberIn(bytes);
+    if (type != kInt2 && type != kInt4 && type != kInt8) return std::nullopt;
     std::uint64_t value = static_cast<signed char>(bytes->front()) < 0 ? ~std::uint64_t{0} : 0;
     for (const char byte : *bytes) value = value << 8 | static_cast<unsigned char>(byte);
     return static_cast<std::int64_t>(value);
   }
 
   static Row RowOf(const PGresult* rows) {
-    return {.unique = Text(rows, "unique_key"),
+    Row row{.unique = Text(rows, "unique_key"),
             .function = Text(rows, "function_name"),
             .data = Text(rows, "data"),
-            .priority = Number(rows, "priority"),
-            .when_to_run = Number(rows, "when_to_run")};
+            .priority = Number(rows, "priority")};
+    SetTime(row, Text(rows, "when_to_run").has_value(), Number(rows, "when_to_run"));
+    return row;
+  }
+
+  Status Take(const PGresult* rows, const VisitRow& visit) const {
+    if (PQfnumber(rows, "unique_key") < 0 || PQfnumber(rows, "function_name") < 0) {
+      return {Code::kIo, Name() + " is none of gearmand's"};
+    }
+    return visit(RowOf(rows));
   }
 
   Status Failed() const { return {Code::kIo, Name() + ": " + PQerrorMessage(db_)}; }

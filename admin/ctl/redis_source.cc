@@ -65,6 +65,11 @@ class RedisSource final : public TableSource {
     return reply == nullptr || reply->type == REDIS_REPLY_ERROR;
   }
 
+  static bool IsOtherType(const Reply& reply) {
+    return reply != nullptr && reply->type == REDIS_REPLY_ERROR &&
+           TextOf(*reply).starts_with("WRONGTYPE");
+  }
+
   Status Failed(const redisReply* reply) const {
     const std::string why = reply != nullptr    ? std::string(TextOf(*reply))
                             : redis_ != nullptr ? redis_->errstr
@@ -118,12 +123,12 @@ class RedisSource final : public TableSource {
     Row row;
     Split(std::string_view(key).substr(options().prefix.size() + 1), row);
     Reply values = Ask({"HMGET", key, "data", "priority"});
-    if (values != nullptr && values->type == REDIS_REPLY_ERROR) {
+    if (IsOtherType(values)) {
       // Before gearmand 1.1.16: a string.
       values = Ask({"GET", key});
-      if (values == nullptr) return Failed(nullptr);
-      if (values->type == REDIS_REPLY_ERROR) row.refused = "neither a hash nor a string";
-      if (values->type == REDIS_REPLY_ERROR) return visit(row);
+      if (IsOtherType(values)) row.refused = "neither a hash nor a string";
+      if (IsOtherType(values)) return visit(row);
+      if (Bad(values)) return Failed(values.get());
       if (values->type != REDIS_REPLY_STRING) return {};
       row.data = TextOf(*values);
       row.priority = 1;

@@ -1,11 +1,19 @@
 #include "admin/ctl/relay.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 #include <vector>
 
+#include "admin/ctl/command.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {
+namespace {
+
+constexpr Time kAgain = kSecond / 2;  // after a refusal
+
+}  // namespace
 
 Status Relay::Connect(const Target& target) {
   name_ = target.Name();
@@ -15,21 +23,38 @@ Status Relay::Connect(const Target& target) {
   return StatusOf(client_->Next());
 }
 
-void Relay::Submit(const Assigned& job, std::uint32_t submit) {
-  submitted_.push_back(job.handle);
+void Relay::Submit(Assigned job, std::uint32_t submit, bool not_fail) {
   in_flight_.insert(job.handle);
-  if (job.reducer.empty()) {
-    client_->Add(submit, {job.function, job.unique, job.body});
+  Job added{std::move(job), submit, not_fail};
+  if (!refused_.empty()) return refused_.push_back(std::move(added));
+  Send(std::move(added));
+}
+
+void Relay::Send(Job job) {
+  const Assigned& sent = job.assigned;
+  if (sent.reducer.empty()) {
+    client_->Add(job.submit, {sent.function, sent.unique, sent.body});
   } else {
-    client_->Add(packet::kSubmitReduce, {job.function, job.unique, job.reducer, "", job.body});
+    client_->Add(packet::kSubmitReduce, {sent.function, sent.unique, sent.reducer, "", sent.body});
   }
+  submitted_.push_back(std::move(job));
+}
+
+// One shows whether the server takes jobs again.
+void Relay::SendRefused() {
+  if (refused_.empty() || !submitted_.empty() || BootTime() < again_) return;
+  Send(std::move(refused_.front()));
+  refused_.pop_front();
 }
 
 Status Relay::Pump(bool& idle) {
+  SendRefused();
+  if (client_->sends()) idle = false;
   for (;;) {
     const Result<Packet> next = client_->Next(0);
     if (!next.ok()) {
       if (next.status().code() != Code::kNotFound) return next.status();
+      if (worker_.sends()) idle = false;
       return worker_.Flush();
     }
     idle = false;
@@ -37,15 +62,39 @@ Status Relay::Pump(bool& idle) {
   }
 }
 
+Status Relay::OnRefused(const Packet& error) {
+  if (submitted_.empty()) return {Code::kIo, name_ + " answers " + error.arguments[0]};
+  Job job = std::move(submitted_.front());
+  submitted_.pop_front();
+  const std::string& code = error.arguments[0];
+  const std::string what = fmt::format("{} refuses a job of {}: {} {}", name_,
+                                       job.assigned.function, code, error.arguments[1]);
+  // Of a full queue, a drain, a full disk.
+  if (code == "QUEUE_ERROR") {
+    if (!std::exchange(told_, true)) Tell(what + "; it is tried again");
+    again_ = BootTime() + kAgain;
+    refused_.push_back(std::move(job));
+    return {};
+  }
+  if (job.not_fail) return {Code::kIo, what};
+  Tell(what + "; it fails");
+  worker_.Add(packet::kWorkFail, {job.assigned.handle});
+  in_flight_.erase(job.assigned.handle);
+  ++ended_;
+  return {};
+}
+
 Status Relay::OnPacket(const Packet& packet) {
   switch (packet.type) {
     case packet::kJobCreated:
       if (submitted_.empty()) return {Code::kIo, name_ + " created a job that nobody submitted"};
-      handles_[packet.arguments[0]] = std::move(submitted_.front());
+      handles_[packet.arguments[0]] = std::move(submitted_.front().assigned.handle);
       submitted_.pop_front();
+      told_ = told_ && !refused_.empty();
+      again_ = 0;
       return {};
     case packet::kError:
-      return {Code::kIo, name_ + " takes no job: " + packet.arguments[0]};
+      return OnRefused(packet);
     case packet::kWorkStatus:
     case packet::kWorkData:
     case packet::kWorkWarning:

@@ -104,7 +104,7 @@ int Report::End(int exit, const std::string& error) {
   PrintNotes();
   if (!error.empty()) Tell(error);
   if (!file_.empty() && !Write(exit)) {
-    fmt::print(stderr, "gearstalkctl: --report {}: cannot be written\n", file_);
+    Tell(fmt::format("--report {}: cannot be written", file_));
     if (exit == kDone || exit == kDoneWithRest) exit = kFailed;
   }
   // What an interrupted reading found says nothing; a damaged source was read to its end.
@@ -125,10 +125,9 @@ void Report::PrintNotes() const {
   for (const Note& note : notes_) {
     const bool known = note.kind == "hint" && command_ == "take-over";
     if (known || ++printed > kMost) continue;
-    fmt::print(stderr, "gearstalkctl: {} at {}: {}\n", note.kind, Printable(note.where),
-               Printable(note.text));
+    Tell(fmt::format("{} at {}: {}", note.kind, note.where, note.text));
   }
-  if (printed > kMost) fmt::print(stderr, "gearstalkctl: and {} more\n", printed - kMost);
+  if (printed > kMost) Tell(fmt::format("and {} more", printed - kMost));
 }
 
 bool Report::Write(int exit) const {

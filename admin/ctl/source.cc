@@ -243,6 +243,12 @@ Result<std::unique_ptr<Source>> OpenBinlog(const std::string& rest, const Source
       std::make_unique<BinlogSource>(path.string(), options.accept_damage, std::move(lock)));
 }
 
+std::string_view NulIn(const Record& job) {
+  const auto has = [](std::string_view text) { return text.find('\0') != std::string_view::npos; };
+  if (has(job.tube)) return "a NUL in its tube";
+  return has(job.unique) || has(job.reducer) ? "a NUL in its key" : "";
+}
+
 Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const SourceOptions& options) {
   for (const Scheme& scheme : kSchemes) {
     if (!text.starts_with(scheme.prefix)) continue;
@@ -260,7 +266,8 @@ Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const Source
     return make(rest, options);
   }
   return Status(Code::kInvalid,
-                "unknown source '" + text +
+                // What is behind it may be a password.
+                "unknown source '" + text.substr(0, text.find(':')) +
                     "': use binlog:DIR, sqlite:FILE, mysql://..., postgres:CONNINFO, redis://... "
                     "or jobs:FILE");
 }

@@ -34,6 +34,9 @@ struct SourceJob {
   std::string refused{};  // not empty: why it cannot be a job
 };
 
+// Why no client could name the job: fields of Gearman's packets end at a NUL. Empty: it can.
+std::string_view NulIn(const Record& job);
+
 // The fingerprint of a source that a finished transfer took out of use: it fits any mark.
 inline constexpr std::string_view kRetired = "retired";
 

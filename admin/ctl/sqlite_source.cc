@@ -19,7 +19,8 @@ std::optional<std::string_view> Text(sqlite3_stmt* row, int column) {
 }
 
 std::optional<std::int64_t> Number(sqlite3_stmt* row, int column) {
-  if (column < 0 || sqlite3_column_type(row, column) == SQLITE_NULL) return std::nullopt;
+  if (column < 0) return std::nullopt;
+  if (sqlite3_column_type(row, column) != SQLITE_INTEGER) return NumberIn(Text(row, column));
   return sqlite3_column_int64(row, column);
 }
 
@@ -48,7 +49,7 @@ class SqliteSource final : public TableSource {
       return Failed();
     }
     const std::string rename =
-        "ALTER TABLE " + Quoted(table()) + " RENAME TO " + Quoted(RetiredTable());
+        "ALTER TABLE " + Quoted(table()) + " RENAME TO " + Quoted(FreeTable());
     return sqlite3_exec(db_, rename.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK ? Status()
                                                                                      : Failed();
   }
@@ -74,11 +75,11 @@ class SqliteSource final : public TableSource {
       const int step = sqlite3_step(raw);
       if (step == SQLITE_DONE) return {};
       if (step != SQLITE_ROW) return Failed();
-      const Row row{.unique = Text(raw, unique),
-                    .function = Text(raw, function),
-                    .data = Text(raw, data),
-                    .priority = Number(raw, priority),
-                    .when_to_run = Number(raw, when)};
+      Row row{.unique = Text(raw, unique),
+              .function = Text(raw, function),
+              .data = Text(raw, data),
+              .priority = Number(raw, priority)};
+      SetTime(row, Text(raw, when).has_value(), Number(raw, when));
       GS_TRY(visit(row));
     }
   }

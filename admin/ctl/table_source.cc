@@ -28,6 +28,12 @@ std::string TableSource::Pass::Fingerprint() const {
   return fmt::format("table {:016x} of {} rows", hash, rows);
 }
 
+std::string TableSource::FreeTable() const {
+  std::string name = RetiredTable();
+  for (int number = 2; Has(name); ++number) name = fmt::format("{}_{}", RetiredTable(), number);
+  return name;
+}
+
 Status TableSource::Read(Survey& survey, const Visit& visit) {
   now_ = SystemClock().Now();
   survey_ = &survey;

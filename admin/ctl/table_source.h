@@ -15,7 +15,7 @@ namespace gearstalk::ctl {
 // A row of one of gearmand's stores. Not there: NULL, or no such column.
 struct Row {
   std::optional<std::string_view> unique, function, data;
-  std::optional<std::int64_t> priority, when_to_run;
+  std::optional<std::int64_t> priority{}, when_to_run{};
   const char* refused = "";  // not empty: why it cannot be a job
 };
 
@@ -31,7 +31,13 @@ inline std::optional<std::int64_t> NumberIn(std::optional<std::string_view> text
   std::int64_t value = 0;
   if (!text.has_value()) return std::nullopt;
   const auto [end, error] = std::from_chars(text->begin(), text->end(), value);
-  return error == std::errc() ? std::optional(value) : std::nullopt;
+  return error == std::errc() && end == text->end() ? std::optional(value) : std::nullopt;
+}
+
+// `there`: it has a time; without a number this is none that gearmand has written.
+inline void SetTime(Row& row, bool there, std::optional<std::int64_t> when_to_run) {
+  row.when_to_run = when_to_run;
+  if (there && !when_to_run.has_value()) row.refused = "its time is no number";
 }
 
 // The common part of all stores: makes jobs of rows, and checks that two passes find the same.
@@ -52,8 +58,9 @@ class TableSource : public Source {
   // Whether the store has a table of this name.
   virtual bool Has(const std::string& /*table*/) const { return true; }
   const std::string& table() const { return table_; }
-  // What Retire renames the table to.
-  std::string RetiredTable() const { return table_ + "_imported"; }
+  // What Retire renames the table to: the first of `TABLE_imported`, `TABLE_imported_2`, ... that
+  // is not there.
+  std::string FreeTable() const;
   void AddNote(Note note) {
     if (survey_ != nullptr) survey_->notes.push_back(std::move(note));
   }
@@ -65,6 +72,7 @@ class TableSource : public Source {
     std::set<std::string> long_keys;  // (function, unique) that were cut
     std::string Fingerprint() const;
   };
+  std::string RetiredTable() const { return table_ + "_imported"; }
   Status Run(Pass& pass, const Visit& visit);
   void Convert(const Row& row, Pass& pass, SourceJob& out);
   void SetKey(const Row& row, Pass& pass, SourceJob& out);

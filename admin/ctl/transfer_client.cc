@@ -73,9 +73,7 @@ Result<Frame> TransferClient::Next() {
       used_ = in_.size() - rest.size();
       return frame;
     }
-    if (Status status = More(-1); !status.ok() && status.code() != Code::kNotFound) {
-      return status;
-    }
+    GS_TRY(Await());
   }
 }
 

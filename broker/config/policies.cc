@@ -242,32 +242,32 @@ void FindHidden(const std::vector<PolicyEntry>& entries, std::vector<std::string
   }
 }
 
-// The policy of the tubes of an entry, as far as it is known: others may set keys for an entry with
-// wildcards, too.
-struct Known {
-  bool plain;  // it names one tube, and this is its policy
-  Policy policy;
-};
-
-Known PolicyOf(const PolicyEntry& entry, const PolicyRules& rules) {
-  const bool plain = entry.match.find_first_of("*?[\\,") == std::string::npos;
-  return {plain, plain ? rules.Of(entry.match, {})
-                       : PolicyRules({entry}).Of(PolicyRules::Matches{{0}}, {})};
+bool NamesOne(const PolicyEntry& entry) {
+  return entry.match.find_first_of("*?[\\,") == std::string::npos;
 }
 
-bool SomeSets(const std::vector<PolicyEntry>& entries, std::string_view key) {
-  return std::ranges::any_of(entries,
-                             [&](const PolicyEntry& entry) { return entry.values.contains(key); });
+// The policy of each tube of an entry; where it has wildcards, as far as entries set it that cover
+// all of them.
+Policy PolicyOf(const PolicyEntry& entry, const std::vector<PolicyEntry>& entries) {
+  if (NamesOne(entry)) return PolicyRules(entries).Of(entry.match, {});
+  std::vector<PolicyEntry> covering;
+  for (const PolicyEntry& other : entries) {
+    if (other.match != entry.match && !MatchesAll(other.match)) continue;
+    covering.push_back(other);
+    covering.back().match = "*";
+  }
+  return PolicyRules(std::move(covering)).Of("any", {});
 }
 
-// `unique_for` has no effect without `unique`.
+// `unique_for` has no effect without `unique`, which other entries may set for some of its tubes.
 void FindUnusedWindows(const std::vector<PolicyEntry>& entries, std::vector<std::string>& doubts) {
-  const bool any = SomeSets(entries, "unique");
-  const PolicyRules rules(entries);
+  const bool any = std::ranges::any_of(
+      entries, [](const PolicyEntry& entry) { return entry.values.contains("unique"); });
   for (const PolicyEntry& entry : entries) {
-    const auto [plain, policy] = PolicyOf(entry, rules);
-    const bool unique = policy.unique != Policy::Unique::kNone || (!plain && any);
-    if (!entry.values.contains("unique_for") || policy.unique_for == 0 || unique) continue;
+    if (!entry.values.contains("unique_for")) continue;
+    const Policy policy = PolicyOf(entry, entries);
+    const bool unique = policy.unique != Policy::Unique::kNone || (any && !NamesOne(entry));
+    if (policy.unique_for == 0 || unique) continue;
     doubts.push_back(fmt::format(
         "tubes '{}': unique_for without unique has no effect: say unique: body or json:POINTER",
         entry.match));
@@ -276,13 +276,10 @@ void FindUnusedWindows(const std::vector<PolicyEntry>& entries, std::vector<std:
 
 // A line whose job fails over and over stands still: fifo wants an end to its attempts.
 void FindEndlessLines(const std::vector<PolicyEntry>& entries, std::vector<std::string>& doubts) {
-  const bool any = SomeSets(entries, "attempts");
-  const PolicyRules rules(entries);
   for (const PolicyEntry& entry : entries) {
-    const auto [plain, policy] = PolicyOf(entry, rules);
     if (!entry.values.contains("group_order")) continue;
-    if (policy.group_order != Policy::GroupOrder::kFifo) continue;
-    if (policy.attempts > 0 || (!plain && any)) continue;
+    const Policy policy = PolicyOf(entry, entries);
+    if (policy.group_order != Policy::GroupOrder::kFifo || policy.attempts > 0) continue;
     doubts.push_back(fmt::format(
         "tubes '{}': group_order fifo without attempts: a job that never ends well stops its group",
         entry.match));

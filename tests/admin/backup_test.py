@@ -88,6 +88,7 @@ class Backup(unittest.TestCase):
         self.start(self.data).stop()
         self.backup()
         self.assertIn("exists", self.backup(code=2))
+        self.assertEqual([file.name for file in self.top.glob("*.part*")], [])
         self.assertIn("has a journal", self.restore(self.data, code=2))
 
     def test_a_running_broker_keeps_its_directory(self) -> None:

@@ -91,7 +91,9 @@ class Operations(WithBroker):
         self.ctl("clear", "mail", "--count", "2", expect=NOT_CONFIRMED)
         self.ctl("clear", "mail", expect=NOT_CONFIRMED)
         self.ctl("clear", "mail", text=b"2\n", expect=NOT_CONFIRMED)
-        self.assertIn("done 0", self.ctl("clear", "other"))
+        self.assertIn("done 0", self.ctl("clear", "mail", "--state", "buried"))
+        for words in (["clear", "other"], ["move", "--tube", "other", "--to", "x"]):
+            self.ctl(*words, "--yes", expect=NOT_FOUND)
         self.assertIn("done 3", self.ctl("clear", "mail", "--count", "3"))
         self.assertEqual(self.json("jobs")["items"], [])
         self.put("mail", "x")

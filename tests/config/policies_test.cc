@@ -114,6 +114,19 @@ TEST(Tubes, DoubtsNameKeysWithoutEffect) {
   EXPECT_EQ(doubts("tubes:\n  - {match: mail, unique_for: 0}\n"), Texts{});
 }
 
+TEST(Tubes, ALineWantsAnEndToItsAttempts) {
+  const auto doubts = [](const std::string& entries) {
+    return DoubtsAboutTubes(FileConfig("tubes:\n" + entries).tubes).size();
+  };
+  const std::string fifo = "  - {match: 'm*', group: line, group_order: fifo}\n";
+  EXPECT_EQ(doubts(fifo), 1U);
+  // Other tubes of the entry have none.
+  EXPECT_EQ(doubts(fifo + "  - {match: mail, attempts: 3}\n"), 1U);
+  EXPECT_EQ(doubts(fifo + "  - {match: 'm*', attempts: 3}\n"), 0U);
+  EXPECT_EQ(doubts(fifo + "  - {match: '*', attempts: 3}\n"), 0U);
+  EXPECT_EQ(doubts(fifo + "  - {match: '*', attempts: 0}\n"), 1U);
+}
+
 TEST(Schedules, ABodyIsAText) {
   for (const char* body : {"[1, 2]", "{kind: nightly}"}) {
     EXPECT_EQ(FileComplaint("schedules:\n  - name: a\n    tube: t\n    every: 5\n    body: " +

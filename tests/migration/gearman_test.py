@@ -352,6 +352,49 @@ class Bridge(unittest.TestCase):
                 worker.send(COMPLETE, handle, b"done")
             self.assertEqual(client.receive()[1][1], b"done")
 
+    def bridged(self, *options: object) -> tuple[Peer, Peer]:
+        """A client of the old server and a worker of a broker behind the bridge."""
+        old, broker = self.enterContext(Gearmand()), self.enterContext(Broker(*options))
+        self.enterContext(Tool("bridge", "--from", old.url, "--to", f"gearman://{broker.address}",
+                               "--function", "f"))
+        worker = self.enterContext(Peer(broker.address))
+        worker.send(CAN_DO, "f")
+        return self.enterContext(Peer(old.address)), worker
+
+    def test_a_job_that_the_other_server_never_takes_fails_alone(self) -> None:
+        client, worker = self.bridged("--max-job-size", 1000)
+        small = client.ask(SUBMIT, "f", "small", "x")[1][0]
+        large = client.ask(SUBMIT, "f", "large", "x" * 2000)[1][0]
+        handle, *_, body = worker.grab()
+        self.assertEqual(body, b"x")
+        self.assertEqual(client.receive(), (FAIL, [large]))
+        worker.send(COMPLETE, handle, b"done")
+        self.assertEqual(client.receive(), (COMPLETE, [small, b"done"]))
+
+    def test_jobs_wait_while_the_other_server_is_full_and_run_once(self) -> None:
+        client, worker = self.bridged("--limits-maxqueue", "f 1")
+        for number in range(4):
+            client.ask(SUBMIT, "f", str(number), f"job {number}")
+        bodies = []
+        for _ in range(4):
+            handle, *_, body = worker.grab()
+            bodies.append(body)
+            worker.send(COMPLETE, handle, body)
+        done = [client.receive() for _ in range(4)]
+        self.assertEqual(sorted(bodies), [b"job %d" % number for number in range(4)])
+        self.assertEqual(sorted(body for _, (_, body) in done), sorted(bodies))
+
+    def test_large_bodies_and_large_results_do_not_wait_for_each_other(self) -> None:
+        client, worker = self.bridged()
+        size, count = 4 << 20, 8
+        for number in range(count):
+            client.ask(SUBMIT, "f", str(number), bytes([number + 1]) * size)
+        for _ in range(count):
+            handle, *_, body = worker.grab()
+            worker.send(COMPLETE, handle, body)
+        results = sorted(client.receive()[1][1][:1] for _ in range(count))
+        self.assertEqual(results, [bytes([number]) for number in range(1, count + 1)])
+
     def test_so_many_at_a_time(self) -> None:
         with Gearmand() as old, Gearmand() as new, Peer(old.address) as client, \
                 Tool("bridge", "--from", old.url, "--to", new.url, "--function", "f", "--jobs", 3):

@@ -39,23 +39,24 @@ class Reports(unittest.TestCase):
 
     def test_rows_of_every_outcome(self) -> None:
         rows = [(b"a", b"f", 1, b"one", 0), (b"b", None, 1, b"no function", 0),
-                (b"\xff\x00", b"\xfe", 7, b"bytes", None), (b"x" * 63, b"f", 0, b"63", 0),
-                (b"x" * 63 + b"\0", b"f", 0, b"64", 0), (b"c", b"g", 2, None, 4_000_000_000)]
+                (b"\xff", b"\xfe", 7, b"bytes", None), (b"x" * 63, b"f", 0, b"63", 0),
+                (b"x" * 63 + b"\0", b"f", 0, b"64", 0), (b"c", b"g", 2, None, 4_000_000_000),
+                (b"k\0y", b"f", 1, b"", 0), (b"t", b"f", 1, b"", b"soon")]
         with Folder() as folder, Broker("--data-dir", folder / "new") as broker:
             source = table(folder / "queue.db", rows)
             line = ("import", source, "--to", broker.address)
             report = self.run_with_report(folder, *line, code=3)
             self.check_sum(report)
-            self.assertEqual((report["imported"], report["refused"], report["altered"]), (5, 1, 1))
-            self.assertEqual(report["found"]["jobs"], 6)
+            self.assertEqual((report["imported"], report["refused"], report["altered"]), (5, 3, 1))
+            self.assertEqual(report["found"]["jobs"], 8)
             self.assertEqual([(note["kind"], note["where"]) for note in report["notes"]],
-                             [("guess", "base64:/wA=")])
+                             [("guess", "base64:/w==")])
             outcomes = [(job["key"], job["outcome"]) for job in report["jobs"]]
-            self.assertEqual(outcomes, [("b", "refused"), ("x" * 63 + "\0", "altered")])
+            self.assertEqual(outcomes, [("b", "refused"), ("x" * 63 + "\0", "altered"), ("k\0y", "refused"), ("t", "refused")])
             # Of a later run, the jobs are those of the whole transfer, and it is done.
             again = self.run_with_report(folder, *line)
             self.check_sum(again)
-            self.assertEqual((again["already"], again["resumed"]), (6, True))
+            self.assertEqual((again["already"], again["resumed"]), (8, True))
             self.assertEqual([(job["key"], job["outcome"]) for job in again["jobs"]], outcomes)
 
     def test_an_option_that_does_nothing_is_refused(self) -> None:

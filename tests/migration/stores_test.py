@@ -48,6 +48,12 @@ class Stores(unittest.TestCase):
                 functions = [word for each in expected("redis")["functions"]
                              for word in ("--function", each)]
                 self.check("redis", folder, f"redis://127.0.0.1:{port}/0", *functions)
+                # Who may only list the keys learns nothing of them.
+                self.assertTrue(succeeds(["redis-cli", "-p", port, "acl", "setuser", "lister", "on", ">pw", "~*",
+                                          "+scan", "+select"]))
+                refused = ctl("import", f"redis://lister:pw@127.0.0.1:{port}/0", "--data-dir", folder / "lister",
+                              *functions, code=1)
+                self.assertIn("NOPERM", refused)
 
     @unittest.skipUnless(shutil.which("mariadbd"), "needs mariadbd")
     def test_mariadb(self) -> None:
@@ -76,6 +82,11 @@ class Stores(unittest.TestCase):
                 self.check("mariadb", folder, source)
                 ctl("import", source, "--data-dir", folder / "other", "--retire")
                 ctl("import", source, "--data-dir", folder / "third", code=1)
+                # gearmand makes its table anew.
+                self.assertTrue(succeeds([*client, "gearman", "-e",
+                                          "create table gearman_queue like gearman_queue_imported"]))
+                ctl("import", source, "--data-dir", folder / "other", "--source", "second", "--retire")
+                self.assertTrue(succeeds([*client, "gearman", "-e", "select * from gearman_queue_imported_2"]))
 
     @unittest.skipUnless(POSTGRES, "needs PostgreSQL")
     def test_postgres(self) -> None:
@@ -97,6 +108,14 @@ class Stores(unittest.TestCase):
                 self.check("postgres", folder, source)
                 ctl("import", source, "--data-dir", folder / "other", "--retire")
                 ctl("import", source, "--data-dir", folder / "third", code=1)
+                odd = ("create table odd (unique_key text, function_name text, priority text, data bytea, "
+                       "when_to_run timestamptz); insert into odd values ('a', 'f', '0', 'x', null), "
+                       "('b', 'f', '0', 'x', now()); create table none (priority int); insert into none values (1)")
+                self.assertTrue(succeeds([f"{POSTGRES}/psql", address, "-c", odd]))
+                self.assertIn("1 imported, 0 already there, 0 joined, 1 refused",
+                              ctl("import", source, "--table", "odd", "--data-dir", folder / "odd", code=3))
+                self.assertEqual([job["priority"] for job in jobs(exported("--data-dir", folder / "odd"))], [512])
+                ctl("import", source, "--table", "none", "--data-dir", folder / "none", code=1)
                 server.stop()  # with its processes, which write in the folder
 
 

@@ -8,6 +8,7 @@
 
 #include "admin/ctl/api/text.h"
 #include "broker/base/base64.h"
+#include "broker/base/utf8.h"
 
 namespace gearstalk::ctl::api {
 namespace {

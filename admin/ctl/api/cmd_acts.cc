@@ -187,8 +187,7 @@ int Show(Api& api, const Json& operation) {
 // Returns the exit code. Shows progress on standard error; an interrupt stops the operation where
 // it is.
 int RunOperation(Api& api, const char* action, const MatchingJobs& jobs) {
-  // A group is one of a tube that is there.
-  if (jobs.filter.group && !api.Get(TubePath(jobs.filter.tube))) return api.exit_code();
+  if (!api.Get(TubePath(jobs.filter.tube))) return api.exit_code();
   signal(SIGINT, OnInterrupt);
   Json body = {{"action", action}, {"filter", jobs.filter.AsJson()}};
   if (!jobs.to.empty()) SetBytes(body, "to", jobs.to);

@@ -20,6 +20,12 @@ constexpr bool kIsList = false;
 template <typename T>
 constexpr bool kIsList<std::vector<T>> = true;
 
+// The library's own check names the largest number that there is.
+std::string AboveZero(const std::string& text) {
+  double number = 0;
+  return CLI::detail::lexical_cast(text, number) && number > 0 ? "" : "expected a number above 0";
+}
+
 template <typename T>
 CLI::Option* AddTyped(CLI::App& app, const Parameter& parameter, T& value) {
   const std::string name(parameter.name), help(parameter.help);
@@ -47,7 +53,7 @@ void Add(CLI::App& app, const Parameter& parameter) {
       std::visit([&](auto* value) { return AddTyped(app, parameter, *value); }, parameter.value);
   const Rules& rules = parameter.rules;
   if (rules.required) option->required();
-  if (rules.sign == Sign::kPositive) option->check(CLI::PositiveNumber);
+  if (rules.sign == Sign::kPositive) option->check(AboveZero);
   if (rules.sign == Sign::kNotNegative) option->check(CLI::NonNegativeNumber);
   if (!rules.one_of.empty()) option->check(CLI::IsMember(rules.one_of));
   if (rules.check != nullptr) option->check(rules.check);

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "admin/ctl/api/settings.h"
+#include "broker/base/utf8.h"
 
 namespace gearstalk::ctl::api {
 namespace {
@@ -69,24 +70,6 @@ void UseColor(std::string_view when) {
 
 std::string Bold(std::string_view text) {
   return bold ? fmt::format("\x1b[1m{}\x1b[0m", text) : std::string(text);
-}
-
-std::string Visible(std::string_view text) {
-  std::string visible;
-  while (!text.empty()) {
-    const std::string_view character =
-        text.substr(0, std::max(CharacterSize(text), std::size_t{1}));
-    const bool none = CharacterSize(text) == 0;
-    const auto code =
-        static_cast<std::uint32_t>(none ? static_cast<unsigned char>(text[0]) : CodeOf(character));
-    if (!none && !IsHidden(code)) {
-      visible += character;
-    } else {
-      visible += code < 0x100 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{:04x}", code);
-    }
-    text.remove_prefix(character.size());
-  }
-  return visible;
 }
 
 std::string SizeText(double bytes) {

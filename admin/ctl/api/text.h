@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "broker/base/utf8.h"
+#include "admin/ctl/visible.h"
 
 // What people read: lines, tables, sizes, ages.
 namespace gearstalk::ctl::api {
@@ -16,10 +16,6 @@ void Say(const std::string& line);
 void UseColor(std::string_view when);
 // The text, so that it stands out.
 std::string Bold(std::string_view text);
-
-// The text without control characters and marks that change the direction of writing: these are
-// written as escapes, so that no name can change a terminal.
-std::string Visible(std::string_view text);
 
 // Columns of a terminal that it takes.
 std::size_t Width(std::string_view text);
