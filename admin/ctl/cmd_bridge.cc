@@ -11,7 +11,7 @@
 
 #include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
-#include "admin/ctl/relay.h"
+#include "admin/move/takeover/relay.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {

@@ -6,10 +6,10 @@
 #include <tuple>
 
 #include "admin/ctl/command.h"
-#include "admin/ctl/json_lines.h"
 #include "admin/ctl/move_commands.h"
-#include "admin/ctl/new_file.h"
-#include "admin/ctl/transfer_client.h"
+#include "admin/move/new_file.h"
+#include "admin/move/sources/json_lines.h"
+#include "admin/move/transfer_client.h"
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
 

@@ -10,10 +10,10 @@
 #include <set>
 
 #include "admin/ctl/command.h"
-#include "admin/ctl/destination.h"
 #include "admin/ctl/move_commands.h"
-#include "admin/ctl/report.h"
-#include "admin/ctl/transfer_client.h"
+#include "admin/move/destination.h"
+#include "admin/move/report.h"
+#include "admin/move/transfer_client.h"
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
 

@@ -11,10 +11,10 @@
 
 #include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
-#include "admin/ctl/put_window.h"
-#include "admin/ctl/report.h"
-#include "admin/ctl/source.h"
-#include "admin/ctl/transfer_client.h"
+#include "admin/move/put_window.h"
+#include "admin/move/report.h"
+#include "admin/move/sources/source.h"
+#include "admin/move/transfer_client.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {

@@ -8,7 +8,7 @@
 
 #include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
-#include "admin/ctl/old_server.h"
+#include "admin/move/takeover/old_server.h"
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
 

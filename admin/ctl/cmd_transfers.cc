@@ -7,7 +7,7 @@
 
 #include "admin/ctl/command.h"
 #include "admin/ctl/move_commands.h"
-#include "admin/ctl/transfer_client.h"
+#include "admin/move/transfer_client.h"
 #include "broker/base/status.h"
 
 namespace gearstalk::ctl {

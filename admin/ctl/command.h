@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "admin/ctl/visible.h"
 #include "broker/base/status.h"
+#include "broker/base/utf8.h"
 
 // Commands as rows, from which the command line, its help and the completions are made. Only
 // api/run.cc sees the library that reads command lines.

@@ -10,7 +10,7 @@
 #include "admin/metrics/attention.h"
 #include "admin/metrics/loop_lag.h"
 #include "admin/metrics/metrics.h"
-#include "admin/transfer/session.h"
+#include "admin/move/session/session.h"
 #include "broker/base/status.h"
 #include "broker/config/config.h"
 #include "broker/engine/engine.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "admin/transfer/session.h"
+#include "admin/move/session/session.h"
 #include "broker/app/admin_pages.h"
 #include "broker/app/engine_work.h"
 #include "broker/app/security.h"

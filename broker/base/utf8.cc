@@ -1,5 +1,7 @@
 #include "broker/base/utf8.h"
 
+#include <algorithm>
+
 namespace gearstalk {
 
 std::size_t CharacterSize(std::string_view text) {
@@ -57,6 +59,26 @@ void AppendUtf8(std::string& text, std::uint32_t code) {
     text += static_cast<char>(0xF0U | code >> 18U);
     tail(12), tail(6), tail(0);
   }
+}
+
+std::string Visible(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string visible;
+  while (!text.empty()) {
+    const std::size_t size = CharacterSize(text);
+    const std::string_view character = text.substr(0, std::max(size, std::size_t{1}));
+    const std::uint32_t code = size == 0 ? static_cast<unsigned char>(text[0]) : CodeOf(character);
+    if (size > 0 && !IsHidden(code)) {
+      visible += character;
+    } else {
+      visible += code < 0x100 ? "\\x" : "\\u";
+      for (int bits = code < 0x100 ? 4 : code < 0x10000 ? 12 : 20; bits >= 0; bits -= 4) {
+        visible += kDigits[code >> bits & 0xf];
+      }
+    }
+    text.remove_prefix(character.size());
+  }
+  return visible;
 }
 
 }  // namespace gearstalk

@@ -15,6 +15,9 @@ bool IsUtf8(std::string_view text);
 char32_t CodeOf(std::string_view character);
 // Characters that control a terminal, change the direction of writing, or are invisible.
 bool IsHidden(char32_t code);
+// The text with escapes for hidden characters and for bytes that are no UTF-8, so that no name can
+// change a terminal.
+std::string Visible(std::string_view text);
 // Appends the character `code`, which is at most U+10FFFF and no surrogate.
 void AppendUtf8(std::string& text, std::uint32_t code);
 

@@ -19,7 +19,7 @@ using MaxQueue = std::array<std::int64_t, 3>;
 
 // The settings of a tube by administrators and clients, which outlive a restart. Copied as a whole
 // between the tube and its record: a new field needs a number in record.proto, a row in
-// record_codec.cc and one in admin/ctl/json_lines.cc.
+// record_codec.cc and one in admin/move/sources/json_lines.cc.
 struct TubeSettings {
   bool created_function = false;  // made by `create function`
   MaxQueue max_queue{};

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "admin/ctl/gearman_table.h"
+#include "admin/move/takeover/gearman_table.h"
 
 namespace gearstalk::ctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "admin/ctl/database_url.h"
+#include "admin/move/sources/database_url.h"
 
 #include <gtest/gtest.h>
 

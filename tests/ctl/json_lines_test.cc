@@ -1,6 +1,6 @@
 // Jobs as lines of JSON, there and back.
 
-#include "admin/ctl/json_lines.h"
+#include "admin/move/sources/json_lines.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The rules of an interrupted take-over, one by one.
 
-#include "admin/ctl/settle.h"
+#include "admin/move/settle.h"
 
 #include <gtest/gtest.h>
 

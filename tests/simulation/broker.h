@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "admin/transfer/session.h"
+#include "admin/move/session/session.h"
 #include "broker/base/clock.h"
 #include "broker/engine/engine.h"
 #include "broker/journal/journal.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "admin/ctl/transfer_client.h"
+#include "admin/move/transfer_client.h"
 #include "tests/simulation/broker.h"
 #include "tests/simulation/ledger.h"
 

@@ -1,6 +1,6 @@
 // Connections that move jobs: what they may hold, and that nobody waits for a long request.
 
-#include "admin/transfer/session.h"
+#include "admin/move/session/session.h"
 
 #include <gtest/gtest.h>
 

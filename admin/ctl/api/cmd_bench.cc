@@ -13,7 +13,7 @@
 #include "admin/ctl/api/api.h"
 #include "admin/ctl/api/fields.h"
 #include "admin/ctl/api/text.h"
-#include "admin/ctl/beanstalk_client.h"
+#include "admin/move/beanstalk_client.h"
 #include "broker/base/clock.h"
 
 namespace gearstalk::ctl::api {

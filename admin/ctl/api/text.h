@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "admin/ctl/visible.h"
+#include "broker/base/utf8.h"
 
 // What people read: lines, tables, sizes, ages.
 namespace gearstalk::ctl::api {
