@@ -90,7 +90,7 @@ class Bridge {
   }
 
   void Grab() {
-    if (asked_ || relay_->in_flight() >= options_.jobs) return;
+    if (asked_ || relay_->full() || relay_->in_flight() >= options_.jobs) return;
     asked_ = true;
     worker_->Add(packet::kGrabJobAll, {});
   }

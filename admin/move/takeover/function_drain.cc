@@ -66,7 +66,7 @@ Status FunctionDrain::Drain(std::uint64_t waiting, bool& moved) {
   newest_alike_ = 0;
   const Time end = BootTime() + kBatchTime;
   while (waiting > 0 && BootTime() < end && !scope_.options.stopped() &&
-         in_flight() < kMostRelayed) {
+         in_flight() < kMostRelayed && !full()) {
     const std::size_t count = GS_TRY(Batch(std::min<std::uint64_t>({batch_, in_time_, waiting})));
     if (count == 0) break;
     moved = true;

@@ -60,6 +60,7 @@ class FunctionDrain {
   Status Sleep();
   void AddEnds(std::vector<pollfd>& ends) const;
   std::size_t in_flight() const { return relay_ == nullptr ? 0 : relay_->in_flight(); }
+  bool full() const { return relay_ != nullptr && relay_->full(); }
 
  private:
   struct Grabbed : Assigned {

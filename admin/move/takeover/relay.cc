@@ -40,11 +40,12 @@ void Relay::Send(Job job) {
   submitted_.push_back(std::move(job));
 }
 
-// One shows whether the server takes jobs again.
+// The next one waits for the answer.
 void Relay::SendRefused() {
   if (refused_.empty() || !submitted_.empty() || BootTime() < again_) return;
   Send(std::move(refused_.front()));
   refused_.pop_front();
+  submitted_.back().tried = true;
 }
 
 Status Relay::Pump(bool& idle) {
@@ -73,7 +74,8 @@ Status Relay::OnRefused(const Packet& error) {
   if (code == "QUEUE_ERROR") {
     if (!std::exchange(told_, true)) Tell(what + "; it is tried again");
     again_ = BootTime() + kAgain;
-    refused_.push_back(std::move(job));
+    const auto place = job.tried ? refused_.begin() : refused_.end();
+    refused_.insert(place, std::move(job));
     return {};
   }
   if (job.not_fail) return {Code::kIo, what};

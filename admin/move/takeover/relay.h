@@ -31,6 +31,8 @@ class Relay {
 
   int fd() const { return client_->fd(); }
   std::size_t in_flight() const { return in_flight_.size(); }
+  // The server takes no jobs now: more of them would wait here.
+  bool full() const { return !refused_.empty(); }
   std::uint64_t ended() const { return ended_; }
 
  private:
@@ -38,6 +40,7 @@ class Relay {
     Assigned assigned;
     std::uint32_t submit;
     bool not_fail;
+    bool tried = false;  // and refused
   };
 
   void Send(Job job);
@@ -50,7 +53,7 @@ class Relay {
   std::unique_ptr<GearmanClient> client_;
   std::string name_{};
   std::deque<Job> submitted_{};                   // until the server has answered, in that order
-  std::deque<Job> refused_{};                     // that are submitted again, one at first
+  std::deque<Job> refused_{};                     // that are submitted again, one by one
   Time again_ = 0;                                // when
   bool told_ = false;                             // of the refusal
   std::set<std::string> in_flight_{};             // handles of the worker, up to the end of the job
