@@ -22,9 +22,13 @@ JobWalk::Place JobWalk::Begin(const Engine& engine, const Filter& filter) {
   place.left = UINT64_MAX;
   place.moves = engine.moves();
   // Jobs have no index by tube, but when all of a tube were seen the walk can end.
-  if (filter.tube() && filter.from() == 0) {
+  if (filter.tube()) {
     const Tube* const tube = engine.FindTube(*filter.tube());
-    place.left = tube == nullptr ? 0 : tube->unfinished() + tube->buried();
+    if (tube == nullptr) {
+      place.left = 0;
+    } else if (filter.from() == 0) {
+      place.left = tube->unfinished() + tube->buried();
+    }
   }
   return place;
 }
@@ -34,7 +38,7 @@ bool JobWalk::NoneLeft() const { return place_.left == 0 && place_.moves == engi
 
 void JobWalk::Slice(Time now, std::uint64_t most, const std::function<bool(const Job&)>& visit) {
   std::uint64_t budget = kBodyBytes;
-  ended_ = NoneLeft();
+  ended_ = ended_ || NoneLeft();
   for (std::uint64_t steps = std::min(most, kSteps); steps > 0 && !ended_; --steps) {
     const Job* const job = engine_.NextJob(place_.after);
     if (job == nullptr || job->id() > place_.as_of) {

@@ -30,7 +30,6 @@ class FilterWalk {
       : engine_(engine),
         filter_(std::move(filter)),
         grant_(std::move(grant)),
-        ended_(filter_.tube().has_value() && !grant_.Sees(*filter_.tube())),
         bodies_(bodies || filter_.ReadsBody()) {}
 
   // kNotYet: its body is to come, or `budget` did not suffice for all of it.
@@ -39,7 +38,7 @@ class FilterWalk {
   Engine& engine_;
   const Filter filter_;
   const Grant grant_;
-  bool ended_;  // at once, where the caller must not know of the tube
+  bool ended_ = false;
   std::uint64_t scanned_ = 0;
 
  private:
@@ -67,7 +66,10 @@ class JobWalk : public FilterWalk {
   static Place Begin(const Engine& engine, const Filter& filter);
 
   JobWalk(Engine& engine, Filter filter, Grant grant, Place place, bool bodies)
-      : FilterWalk(engine, std::move(filter), std::move(grant), bodies), place_(place) {}
+      : FilterWalk(engine, std::move(filter), std::move(grant), bodies), place_(place) {
+    // A tube that is hidden is one that is not there.
+    ended_ = filter_.tube() && !grant_.Sees(*filter_.tube());
+  }
 
   // One slice, of `most` jobs at most. `visit` is called with each match, may change the job, and
   // returns whether the slice goes on.

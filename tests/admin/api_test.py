@@ -205,7 +205,8 @@ class Jobs(WithBroker):
         self.client.say("watch t")
         self.assertTrue(self.client.say("reserve").startswith("RESERVED"))
         for bad in ({}, {"body": 1}, {"body": "a", "body_base64": "YQ=="}, {"body_base64": "*"},
-                    {"body": "a", "ttr_seconds": -1}, {"body": "a", "unique": "x" * 65}):
+                    {"body": "a", "ttr_seconds": -1}, {"body": "a", "unique": "x" * 65},
+                    {"body": "a", "unique": "a\0b"}):
             self.refused("bad-request", "POST", "/tubes/t/jobs", bad)
         # As for beanstalk's clients.
         job = self.api.post("/tubes/t/jobs", {"body": "a", "ttr_seconds": 0}, 201)
@@ -571,6 +572,15 @@ class Access(unittest.TestCase):
                     else:
                         self.assertEqual(answer.code, "forbidden")
             self.assertEqual(self.code(self.nobody, method, path, body), "unauthenticated")
+
+    def test_a_count_says_nothing_of_a_tube_that_is_hidden(self) -> None:
+        self.apis["otto"].put_job("mail-1", "x")
+        self.apis["otto"].put_job("hidden", "secret")
+        some = self.apis["mail"]
+        for tube, scanned in (("hidden", 0), ("none", 0), ("mail-1", 1)):
+            self.assertEqual(some.get(f"/jobs?tube={tube}")["scanned"], scanned, tube)
+            order = some.post("/operations", {"action": "delete", "filter": {"tube": tube}}, 201)
+            self.assertEqual(some.get(f"/operations/{order['id']}")["scanned"], scanned, tube)
 
     ROWS = """
         0 GET /  0 GET /openapi.json  0 GET /session
