@@ -84,12 +84,12 @@ class SocketChannel : public Channel {
       bytes.append(buffer, static_cast<std::size_t>(got));
       return {};
     }
-    if (got == 0) return {Closed()};
+    if (got == 0) return {Hangup()};
     if (errno == EAGAIN) return {.waits = POLLIN};
     return {Failed("reading from", address_, errno)};
   }
 
-  Status Closed() const { return {Code::kIo, address_.text + " closed the connection"}; }
+  Status Hangup() const { return {Code::kIo, address_.text + " closed the connection"}; }
 
   // Which of `events` has come. kNotFound: none came in time.
   Result<short> WaitFor(short events, int timeout_ms) const {
@@ -200,7 +200,7 @@ class TlsChannel final : public SocketChannel {
     if (const short waits = WaitsFor(done); waits != 0) return {.waits = waits};
     // The broker's reason, such as a certificate that it wants.
     if (ERR_peek_error() != 0) return {Status(Code::kIo, address_.text + ": " + TlsError())};
-    return {Closed()};
+    return {Hangup()};
   }
 
   // What a call of OpenSSL waits for; 0: it failed.
