@@ -47,6 +47,9 @@ class FaultyFileSystem::OpenFile final : public File {
     const int error = Enter();
     const bool torn = error != 0 && disk_.calls_ == disk_.stop_at_ && disk_.torn_ > 0;
     if (error != 0 && !torn) return error;
+    // The system looks for a signal that kills between pages, and a disk writes whole sectors.
+    const bool in_sector = offset / kSector == (offset + data.size() - 1) / kSector;
+    if (torn && in_sector && disk_.torn_ < data.size()) return error;
     if (disk_.full_) return -ENOSPC;
     std::size_t count = std::min(data.size(), torn ? disk_.torn_ : disk_.write_limit_);
     const std::uint64_t free = disk_.capacity_ - std::min(disk_.capacity_, disk_.Used());

@@ -39,7 +39,7 @@ class FaultyFileSystem final : public FileSystem {
   // After `call` more calls `times` opens fail with `error`, also those of directories.
   void FailOpens(std::uint64_t call, int error, std::uint64_t times);
   // From call `call` on nothing happens any more, as if the process were dead; if it is a write,
-  // its first `torn` bytes are still done.
+  // its first `torn` bytes are still done, unless all lie in one sector.
   void StopAt(std::uint64_t call, std::size_t torn = 0);
   // Whether that call has come.
   bool stopped() const;
