@@ -21,14 +21,13 @@ JobWalk::Place JobWalk::Begin(const Engine& engine, const Filter& filter) {
   place.as_of = std::min(engine.next_id() - 1, filter.to());
   place.left = UINT64_MAX;
   place.moves = engine.moves();
+  if (!filter.tube()) return place;
   // Jobs have no index by tube, but when all of a tube were seen the walk can end.
-  if (filter.tube()) {
-    const Tube* const tube = engine.FindTube(*filter.tube());
-    if (tube == nullptr) {
-      place.left = 0;
-    } else if (filter.from() == 0) {
-      place.left = tube->unfinished() + tube->buried();
-    }
+  const Tube* const tube = engine.FindTube(*filter.tube());
+  if (tube == nullptr) {
+    place.left = 0;
+  } else if (filter.from() == 0) {
+    place.left = tube->unfinished() + tube->buried();
   }
   return place;
 }

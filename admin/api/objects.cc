@@ -457,10 +457,9 @@ constexpr Member<ReplicaStats> kReplica[] = {
      [](auto& of) { return of.server ? MakeObject(kStore, *of.server) : Json(); }},
 };
 
-// Also its place among them.
 struct RouterView {
   const RouterFacts& facts;
-  std::size_t place;
+  std::size_t place;  // among all routers
 };
 constexpr Member<RouterView> kRouter[] = {
     {"name", "text", [](auto& of) { return "router-" + std::to_string(of.place); }},

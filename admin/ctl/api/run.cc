@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <type_traits>
@@ -22,8 +23,7 @@ constexpr bool kIsList<std::vector<T>> = true;
 
 // The library's own check names the largest number that there is.
 std::string AboveZero(const std::string& text) {
-  double number = 0;
-  return CLI::detail::lexical_cast(text, number) && number > 0 ? "" : "expected a number above 0";
+  return std::strtod(text.c_str(), nullptr) > 0 ? "" : "expected a number above 0";
 }
 
 template <typename T>

@@ -126,8 +126,10 @@ class RedisSource final : public TableSource {
     if (IsOtherType(values)) {
       // Before gearmand 1.1.16: a string.
       values = Ask({"GET", key});
-      if (IsOtherType(values)) row.refused = "neither a hash nor a string";
-      if (IsOtherType(values)) return visit(row);
+      if (IsOtherType(values)) {
+        row.refused = "neither a hash nor a string";
+        return visit(row);
+      }
       if (Bad(values)) return Failed(values.get());
       if (values->type != REDIS_REPLY_STRING) return {};
       row.data = TextOf(*values);

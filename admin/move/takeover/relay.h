@@ -19,7 +19,7 @@ class Relay {
   // `worker` outlives it.
   explicit Relay(GearmanClient& worker) : worker_(worker) {}
 
-  // Connects to the server that is to do the work; `name` is for messages.
+  // Connects to the server that is to do the work.
   Status Connect(const Target& target);
   // `submit` is the type of the packet: kSubmit, kSubmitHigh or kSubmitLow. Reduce jobs have no
   // class. A job that the server cannot take now is submitted again; one that it never takes
