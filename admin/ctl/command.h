@@ -50,8 +50,8 @@ inline int ExitOf(const Status& status) {
   }
 }
 
-// A line on standard error, Visible, behind the program's name. Returns false, for whoever reports
-// a failure.
+// A line on standard error behind the program's name, escaped by Visible. Returns false, for
+// whoever reports a failure.
 inline bool Tell(std::string_view message) {
   const std::string line = "gearstalkctl: " + Visible(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
