@@ -13,13 +13,11 @@ constexpr Time kTryAgain = kSecond;
 
 // Something that has work at a time: a tube (a job becomes due, a pause ends) or a consumer (a
 // reservation runs out, a wait times out).
-class Timer {
+class Timer : public HeapElement {
  public:
   enum class Kind : std::uint8_t { kTube, kConsumer };
 
   Kind kind() const { return kind_; }
-  std::uint32_t& HeapSlot() { return slot_; }
-  std::uint64_t HeapOrder() const { return 0; }
 
  protected:
   explicit Timer(Kind kind) : kind_(kind) {}
@@ -28,9 +26,6 @@ class Timer {
   Timer& operator=(const Timer&) = delete;
 
  private:
-  friend class Deadlines;
-  static constexpr std::uint32_t kIdle = UINT32_MAX;
-  std::uint32_t slot_ = kIdle;
   Kind kind_;
 };
 
@@ -41,19 +36,9 @@ class Deadlines {
  public:
   // Makes sure that `timer` comes up at `time` or before.
   void Arm(Timer& timer, Time time) {
-    if (time == kNever) return;
-    if (timer.slot_ == Timer::kIdle) {
-      heap_.Push(time, &timer);
-    } else if (time < heap_.TimeAt(timer.slot_)) {
-      heap_.Move(&timer, time);
-    }
+    if (time < (timer.in_heap() ? heap_.TimeAt(timer.HeapSlot()) : kNever)) heap_.Set(time, &timer);
   }
-
-  void Cancel(Timer& timer) {
-    if (timer.slot_ == Timer::kIdle) return;
-    heap_.Remove(&timer);
-    timer.slot_ = Timer::kIdle;
-  }
+  void Cancel(Timer& timer) { heap_.Drop(&timer); }
 
   Time next() const { return heap_.top_time(); }
 

@@ -15,14 +15,9 @@ void Expiries::Set(Job& job, Time from) {
 
 void Expiries::Await(Job& job) {
   Expiry& expiry = job.OwnRest()->expiry;
-  if (expiry.time != kNever) heap_.Push(expiry.time, &expiry);
+  heap_.Await(expiry.time, &expiry);
 }
 
-void Expiries::Forget(Job& job) {
-  Expiry& expiry = job.OwnRest()->expiry;
-  if (expiry.slot == Expiry::kIdle) return;
-  heap_.Remove(&expiry);
-  expiry.slot = Expiry::kIdle;
-}
+void Expiries::Forget(Job& job) { heap_.Drop(&job.OwnRest()->expiry); }
 
 }  // namespace gearstalk

@@ -7,20 +7,9 @@
 #include <utility>
 
 #include "broker/base/check.h"
-#include "broker/engine/slab.h"
 #include "broker/engine/tube.h"
 
 namespace gearstalk {
-
-void* Failures::Block::operator new(std::size_t size) {
-  CountJobMemory(static_cast<std::ptrdiff_t>(size));
-  return BlockAllocate(size);
-}
-
-void Failures::Block::operator delete(void* block, std::size_t size) {
-  CountJobMemory(-static_cast<std::ptrdiff_t>(size));
-  BlockFree(block, size);
-}
 
 JobId Failures::Block::At(std::size_t i) const {
   if (!wide_) return base_ + words_[i];

@@ -14,6 +14,7 @@
 #include "broker/base/clock.h"
 #include "broker/engine/id_table.h"
 #include "broker/engine/job.h"
+#include "broker/engine/slab.h"
 
 namespace gearstalk {
 
@@ -58,12 +59,9 @@ class Failures {
 
  private:
   // Ids as distances from a base in a word each, or as two words if they are too far apart.
-  class Block {
+  class Block : public InJobMemory {
    public:
     explicit Block(JobId first) : base_(first - std::min(first, JobId{1} << 31)) {}
-    static void* operator new(std::size_t size);
-    static void operator delete(void* block, std::size_t size);
-
     std::size_t size() const { return size_; }
     bool wide() const { return wide_; }
     bool full() const { return size_ == (wide_ ? kMost / 2 : kMost); }

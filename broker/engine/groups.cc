@@ -60,16 +60,6 @@ const Job* Tube::AnyOfGroups() const { return groups_->AnyReady(); }
 
 const Job* Tube::OldestOfGroups() const { return groups_->Oldest(); }
 
-void* GroupRest::operator new(std::size_t size) {
-  CountJobMemory(static_cast<std::ptrdiff_t>(size));
-  return BlockAllocate(size);
-}
-
-void GroupRest::operator delete(void* rest, std::size_t size) {
-  CountJobMemory(-static_cast<std::ptrdiff_t>(size));
-  BlockFree(rest, size);
-}
-
 Group::Group(Groups& of, std::string_view name)
     : GroupHead{of}, name_size_(static_cast<std::uint8_t>(name.size())) {
   name.copy(reinterpret_cast<char*>(this + 1), name.size());
@@ -93,8 +83,8 @@ Groups::~Groups() {
   if (unread_ != nullptr) left.push_back(unread_);
   retired_ = true;
   for (Group* const group : left) {
-    const bool idle = group->unfinished() == 0 && group->rest_ != nullptr &&
-                      group->rest_->slot != GroupRest::kIdle;
+    const bool idle =
+        group->unfinished() == 0 && group->rest_ != nullptr && group->rest_->in_heap();
     if (idle) idle_.Remove(*group->rest_);
     Free(*group);
   }
@@ -301,7 +291,7 @@ void Groups::Join(Group& group) {
   if (unsettled_ == &group) Settle();
   if (group.unfinished() > 0) return;
   group.handed_out_ = 0;
-  if (group.rest_ != nullptr && group.rest_->slot != GroupRest::kIdle) idle_.Remove(*group.rest_);
+  if (group.rest_ != nullptr && group.rest_->in_heap()) idle_.Remove(*group.rest_);
 }
 
 void Groups::Part(Group& group) {
@@ -309,7 +299,7 @@ void Groups::Part(Group& group) {
   if (group.unfinished() > 0) return;
   if (group.rest_ != nullptr && group.rest_->failed > 0) return;
   if (group.rest_ == nullptr || group.rest_->paced <= now_ || retired_) return Free(group);
-  if (group.rest_->slot == GroupRest::kIdle) idle_.Add(*group.rest_);
+  if (!group.rest_->in_heap()) idle_.Add(*group.rest_);
 }
 
 void Groups::Forget(Group& group) {
@@ -581,18 +571,7 @@ void Groups::LeaveTurn(Group& group) {
 }
 
 void Groups::HoldUntil(Group& group, Time until) {
-  GroupRest* const rest = group.rest_.get();
-  if (rest == nullptr) return;
-  const bool waits = rest->slot != GroupRest::kIdle;
-  if (until == kNever) {
-    if (!waits) return;
-    due_.Remove(rest);
-    rest->slot = GroupRest::kIdle;
-  } else if (waits) {
-    due_.Move(rest, until);
-  } else {
-    due_.Push(until, rest);
-  }
+  if (group.rest_ != nullptr) due_.Await(until, group.rest_.get());
 }
 
 void Groups::Tick(Time now, int& steps) {

@@ -32,23 +32,17 @@ enum class GroupHeld : std::uint8_t { kNone, kFailed, kFifo, kRunning, kRate };
 std::string_view NameOf(GroupHeld why);
 
 // What only some groups have: jobs out of order, delayed, failed ones, a pace, an end to wait for.
-struct GroupRest {
-  static constexpr std::uint32_t kIdle = UINT32_MAX;
+// In one of the heaps that hold groups by time, or in none.
+struct GroupRest : InJobMemory, HeapElement {
   explicit GroupRest(Group& of) : group(of) {}
-  static void* operator new(std::size_t size);
-  static void operator delete(void* rest, std::size_t size);
 
   Group& group;
   Job* others = nullptr;  // the ready ones that are not in Group::jobs_, a Treap
   std::uint32_t delayed = 0;
   std::uint32_t failed = 0;            // buried jobs, and those that died here
-  std::uint32_t slot = kIdle;          // in one of the heaps that hold groups by time
   Time paced = 0;                      // of group_rate: see bucket.h
   Lsn ended = 0;                       // of a line: when the last end is durable
   absl::btree_set<JobId> delayed_ids;  // of a line
-
-  std::uint32_t& HeapSlot() { return slot; }
-  std::uint64_t HeapOrder() const { return 0; }
 };
 
 // The jobs of one customer in a tube: those of one name. One allocation with the name behind it.
@@ -104,10 +98,7 @@ class IdleGroups {
     return by_time_.top_time() <= now || by_time_.size() > kMost ? &by_time_.top()->group : nullptr;
   }
   void Add(GroupRest& rest) { by_time_.Push(rest.paced, &rest); }
-  void Remove(GroupRest& rest) {
-    by_time_.Remove(&rest);
-    rest.slot = GroupRest::kIdle;
-  }
+  void Remove(GroupRest& rest) { by_time_.Remove(&rest); }
 
  private:
   IndexedHeap<GroupRest> by_time_;

@@ -10,6 +10,19 @@
 
 namespace gearstalk {
 
+constexpr std::uint32_t kNoSlot = UINT32_MAX;  // of an element that is in no heap
+
+// An element that has no order beside its time. It is in one heap at a time.
+class HeapElement {
+ public:
+  bool in_heap() const { return slot_ != kNoSlot; }
+  std::uint32_t& HeapSlot() { return slot_; }
+  std::uint64_t HeapOrder() const { return 0; }
+
+ private:
+  std::uint32_t slot_ = kNoSlot;
+};
+
 // A 4-ary min-heap of pointers by (time, T::HeapOrder()), whose elements know their slot, so that
 // any of them can be removed or moved in O(log n). Those at kNever have no order. Times lie in the
 // heap: comparing touches no element unless times are equal. T provides `std::uint32_t& HeapSlot()`
@@ -52,8 +65,20 @@ class IndexedHeap {
     const Entry last = entries_.back();
     entries_.pop_back();
     if (slot < entries_.size()) Place(slot, last);
-    if (entries_.empty()) entries_.shrink_to_fit_if_large();
+    // Gives the memory of a past peak back.
+    if (entries_.empty() && entries_.capacity() > 64) entries_.shrink_to_fit();
+    item->HeapSlot() = kNoSlot;
   }
+
+  // For elements whose slot is kNoSlot while they are in no heap.
+  void Drop(T* item) {
+    if (item->HeapSlot() != kNoSlot) Remove(item);
+  }
+  void Set(Time time, T* item) {
+    item->HeapSlot() == kNoSlot ? Push(time, item) : Move(item, time);
+  }
+  // kNever: it is not in the heap.
+  void Await(Time time, T* item) { time == kNever ? Drop(item) : Set(time, item); }
 
   void Move(T* item, Time time) { Place(item->HeapSlot(), {time, item}); }
 
@@ -61,12 +86,6 @@ class IndexedHeap {
   struct Entry {
     Time time;
     T* item;
-  };
-  // Gives the memory of a past peak back.
-  struct Entries : std::vector<Entry> {
-    void shrink_to_fit_if_large() {
-      if (this->capacity() > 64) this->shrink_to_fit();
-    }
   };
 
   static bool Before(const Entry& a, const Entry& b) {
@@ -114,7 +133,7 @@ class IndexedHeap {
     Put(slot, entry);
   }
 
-  Entries entries_;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace gearstalk

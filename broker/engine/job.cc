@@ -32,24 +32,6 @@ const JobRest kNoRest{};
 
 }  // namespace
 
-void* Waiter::operator new(std::size_t size) {
-  CountTableMemory(static_cast<std::ptrdiff_t>(size));
-  return BlockAllocate(size);
-}
-
-void Waiter::operator delete(void* waiter, std::size_t size) {
-  CountTableMemory(-static_cast<std::ptrdiff_t>(size));
-  BlockFree(waiter, size);
-}
-
-void* JobExtra::operator new(std::size_t size) { return Allocate(size); }
-
-void JobExtra::operator delete(void* extra, std::size_t size) { Free(extra, size); }
-
-void* JobRest::operator new(std::size_t size) { return Allocate(size); }
-
-void JobRest::operator delete(void* rest, std::size_t size) { Free(rest, size); }
-
 JobPtr Job::New(std::uint32_t body_size, std::string_view unique, JobId id) {
   Job* const job = At(Allocate(OwnSize(body_size, unique.size())), body_size, unique);
   if (job->HasBlock()) job->SetBlock(static_cast<char*>(Allocate(body_size + std::size_t{2})));

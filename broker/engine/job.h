@@ -13,6 +13,8 @@
 
 #include "broker/base/check.h"
 #include "broker/base/clock.h"
+#include "broker/engine/indexed_heap.h"
+#include "broker/engine/slab.h"
 #include "broker/journal/record.h"
 
 namespace gearstalk {
@@ -69,10 +71,8 @@ template <typename Tag>
 using WaiterHook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>>;
 
 // One observer's wait for one job, however often it joined the job. In the lists of both.
-struct Waiter : WaiterHook<ByJob>, WaiterHook<ByObserver> {
+struct Waiter : InBlocks<CountTableMemory>, WaiterHook<ByJob>, WaiterHook<ByObserver> {
   Waiter(Job& of, JobObserver& by) : job(of), observer(by) {}
-  static void* operator new(std::size_t size);
-  static void operator delete(void* waiter, std::size_t size);
   Job& job;
   JobObserver& observer;
   std::uint64_t times = 1;  // it joined; it hears of each event as often
@@ -90,14 +90,9 @@ std::string_view NameOf(Cause cause);
 
 // The time from which a waiting job is no longer handed out. In the heap of Expiries while the job
 // is ready or delayed.
-struct Expiry {
-  static constexpr std::uint32_t kIdle = UINT32_MAX;
+struct Expiry : HeapElement {
   Time time = kNever;
   Job* job = nullptr;
-  std::uint32_t slot = kIdle;
-
-  std::uint32_t& HeapSlot() { return slot; }
-  std::uint64_t HeapOrder() const { return 0; }
 };
 
 // Texts that only a few jobs have, from policies.
@@ -109,7 +104,7 @@ struct JobTexts {
 };
 
 // Fields that few jobs have: waiters, limits of a hand-out, policies; allocated when first needed.
-struct JobRest {
+struct JobRest : InJobMemory {
   std::uint32_t lost_tries = 0;  // consumers that went away or ran out of CAN_DO_TIMEOUT
   std::uint32_t numerator = 0;   // progress as last reported
   std::uint32_t denominator = 0;
@@ -120,13 +115,10 @@ struct JobRest {
   std::unique_ptr<JobTexts> texts;
   std::string reducer;
   WaiterList<ByJob> waiters;  // in the order of joining
-
-  static void* operator new(std::size_t size);
-  static void operator delete(void* rest, std::size_t size);
 };
 
 // Fields that only some jobs have; allocated when first needed. Millions may be buried at once.
-struct JobExtra {
+struct JobExtra : InJobMemory {
   std::uint32_t timeouts = 0;
   std::uint32_t releases = 0;
   std::uint32_t buries = 0;
@@ -138,9 +130,6 @@ struct JobExtra {
   bool retrying = false;  // delayed until its next attempt
   bool key_free = false;  // another job may take its key: this one runs, or is dead
   std::unique_ptr<JobRest> rest;
-
-  static void* operator new(std::size_t size);
-  static void operator delete(void* extra, std::size_t size);
 };
 static_assert(sizeof(JobExtra) == 48, "the memory budget of burying half of 10^6 jobs is 32 MB");
 

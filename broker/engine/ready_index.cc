@@ -5,22 +5,12 @@
 
 namespace gearstalk {
 
-void ReadyIndex::Remove(WatchEntry& watch) {
-  if (watch.slot == WatchEntry::kNotIndexed) return;
-  heap_.Remove(&watch);
-  watch.slot = WatchEntry::kNotIndexed;
-}
-
 // Moves the entry to where the front of its tube belongs now.
 void ReadyIndex::Refresh(WatchEntry& watch) {
   const Job* front = watch.tube.FrontJob();
   if (front == nullptr) return Remove(watch);
   watch.front = OrderOf(watch.tube, *front);
-  if (watch.slot == WatchEntry::kNotIndexed) {
-    heap_.Push(front->priority, &watch);
-  } else {
-    heap_.Move(&watch, front->priority);
-  }
+  heap_.Set(front->priority, &watch);
 }
 
 void ReadyIndex::CatchUp(const WatchList& watched, const FreshTubes& fresh, std::uint64_t& effort) {

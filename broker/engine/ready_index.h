@@ -40,7 +40,7 @@ class ReadyIndex {
   // The list has one more. What it already had is not looked at again.
   void Add(WatchEntry& watch) { Refresh(watch); }
   // The list is about to have one less.
-  void Remove(WatchEntry& watch);
+  void Remove(WatchEntry& watch) { heap_.Drop(&watch); }
 
  private:
   void Refresh(WatchEntry& watch);

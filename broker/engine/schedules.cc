@@ -75,13 +75,7 @@ RunningSchedule& Schedules::FindOrMake(std::string_view name) {
 }
 
 // The schedule is due at `time`; kNever: it is not.
-void Schedules::Await(RunningSchedule& schedule, Time time) {
-  if (schedule.slot != RunningSchedule::kIdle) {
-    due_.Remove(&schedule);
-    schedule.slot = RunningSchedule::kIdle;
-  }
-  if (time != kNever) due_.Push(time, &schedule);
-}
+void Schedules::Await(RunningSchedule& schedule, Time time) { due_.Await(time, &schedule); }
 
 // The replay may still bring the state of a schedule, so the first Tick starts the new ones.
 Status Schedules::Set(Time now, const std::vector<Schedule>& entries,

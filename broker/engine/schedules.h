@@ -23,7 +23,7 @@ class JobStore;
 class Producing;
 
 // A schedule as it runs. Its times are those of the wall clock.
-struct RunningSchedule {
+struct RunningSchedule : HeapElement {
   Schedule entry;
   Plan plan;
   Time planned = 0;  // the last planned time that was run, skipped or missed; or when it began
@@ -36,11 +36,6 @@ struct RunningSchedule {
   ComparisonPtr compared;   // of the job that it puts, which is tried again
   bool unrecorded = false;  // it missed times of which the journal has no record yet
   bool configured = false;  // otherwise the journal knows it, and the configuration does not (yet)
-
-  static constexpr std::uint32_t kIdle = UINT32_MAX;
-  std::uint32_t slot = kIdle;
-  std::uint32_t& HeapSlot() { return slot; }
-  std::uint64_t HeapOrder() const { return 0; }
 };
 
 // Jobs that come by the calendar. It stands above the engine: it puts jobs as a client does.

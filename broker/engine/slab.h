@@ -47,6 +47,22 @@ inline void CountTableMemory(std::ptrdiff_t change) {
   table_memory += static_cast<std::size_t>(change);
 }
 
+// A base of what lies in blocks of its own and counts there. `kAround`: what else it needs, in
+// bytes.
+template <void (*kCount)(std::ptrdiff_t), std::size_t kAround = 0>
+struct InBlocks {
+  static void* operator new(std::size_t size) {
+    void* const block = BlockAllocate(size);
+    kCount(static_cast<std::ptrdiff_t>(size + kAround));
+    return block;
+  }
+  static void operator delete(void* block, std::size_t size) {
+    kCount(-static_cast<std::ptrdiff_t>(size + kAround));
+    BlockFree(block, size);
+  }
+};
+using InJobMemory = InBlocks<CountJobMemory>;
+
 // Blocks too large for slabs, each a mapping of its own. New pages cost more than most of what
 // is done with them, so of the last blocks that were freed some megabytes are kept as they are, for
 // the next of the same size. Sizes are multiples of 4096 bytes; few different ones should be used.

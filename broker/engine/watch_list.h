@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "broker/base/clock.h"
+#include "broker/engine/indexed_heap.h"
 #include "broker/engine/slab.h"
 
 namespace gearstalk {
@@ -18,25 +19,15 @@ class Tube;
 // One tube that one consumer watches. While its consumer waits, it is in the tube's wait queue
 // (`line`). Consumers of more than kWide tubes are kept in `wide` all the time, so that starting
 // to wait is O(1).
-struct WatchEntry {
+// InBlocks: about 40 bytes are what its consumer needs to find it.
+struct WatchEntry : InBlocks<CountTableMemory, 40> {
   WatchEntry(Tube& of, Consumer& by) : tube(of), consumer(by) {}
-  static void* operator new(std::size_t size) {
-    CountTableMemory(static_cast<std::ptrdiff_t>(size + kAround));
-    return BlockAllocate(size);
-  }
-  static void operator delete(void* watch, std::size_t size) {
-    CountTableMemory(-static_cast<std::ptrdiff_t>(size + kAround));
-    BlockFree(watch, size);
-  }
-  // About what its consumer needs to find it, in bytes.
-  static constexpr std::size_t kAround = 40;
   Tube& tube;
   Consumer& consumer;
   Time run_limit = 0;    // CAN_DO_TIMEOUT, 0 = none
   bool counted = false;  // in the tube's number of workers
   // In the consumer's ReadyIndex: its place there, and which job was the tube's front.
-  static constexpr std::uint32_t kNotIndexed = UINT32_MAX;
-  std::uint32_t slot = kNotIndexed;
+  std::uint32_t slot = kNoSlot;
   std::uint64_t front = 0;
   boost::intrusive::list_member_hook<> tube_hook;
 
