@@ -17,24 +17,6 @@ using Fate = Verdict::Fate;
 
 bool IsRelease(BadEnd how) { return how == BadEnd::kReleased || how == BadEnd::kTakenBack; }
 
-// Whether somebody waits for the answer, and hears of a refusal.
-bool IsAskedFor(BadEnd how) {
-  switch (how) {
-    case BadEnd::kFailed:
-    case BadEnd::kException:
-    case BadEnd::kReleased:
-    case BadEnd::kBuried:
-    case BadEnd::kTakenBack:
-      return true;
-    case BadEnd::kTimeout:
-    case BadEnd::kRunLimit:
-    case BadEnd::kLost:
-    case BadEnd::kReturned:
-      break;
-  }
-  return false;
-}
-
 bool RunsAgain(Fate fate) { return fate == Fate::kReady || fate == Fate::kDelayed; }
 
 std::string_view NameOf(Fate fate) {
@@ -51,7 +33,7 @@ BadEnds::Ended BadEnds::End(Time now, Job& job, const Ending& ending) {
   Verdict verdict = Judge(job, ending, now, PolicyOf(tube), store_.options.job_retries, draw);
   const bool gone = verdict.fate == Fate::kGone;
   if (!store_.Accepts(job, gone ? Record::Kind::kDelete : Record::Kind::kChange)) {
-    if (IsAskedFor(ending.how)) return {{Code::kJournal}};
+    if (TraitsOf(ending.how).asked_for) return {{Code::kJournal}};
     verdict = {};
   }
   if (job.abandoned && gone && !verdict.failed) store_.Count(tube, &JobCounts::dropped);

@@ -1,33 +1,18 @@
 #include "broker/engine/names.h"
 
+#include <array>
+
 namespace gearstalk {
 
 std::string_view NameOf(JobState state) {
-  switch (state) {
-    case JobState::kReady:
-      return "ready";
-    case JobState::kReserved:
-      return "reserved";
-    case JobState::kDelayed:
-      return "delayed";
-    case JobState::kBuried:
-      return "buried";
-    case JobState::kGone:
-      break;
-  }
-  return "gone";
+  static constexpr std::array<std::string_view, 5> kNames = {"ready", "reserved", "delayed",
+                                                             "buried", "gone"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 std::string_view NameOf(HeldBack why) {
-  switch (why) {
-    case HeldBack::kRunning:
-      return "running";
-    case HeldBack::kRate:
-      return "rate";
-    case HeldBack::kNone:
-      break;
-  }
-  return "none";
+  static constexpr std::array<std::string_view, 3> kNames = {"none", "running", "rate"};
+  return kNames[static_cast<std::size_t>(why)];
 }
 
 }  // namespace gearstalk

@@ -12,49 +12,17 @@ using Fate = Verdict::Fate;
 
 constexpr std::size_t kLongestTubeName = 200;  // bytes
 
-// The word of `retry_on`; 0: none names it.
-std::uint8_t WordOf(BadEnd how) {
-  switch (how) {
-    case BadEnd::kTimeout:
-    case BadEnd::kRunLimit:
-      return bad_end::kTimeout;
-    case BadEnd::kLost:
-      return bad_end::kLost;
-    case BadEnd::kFailed:
-    case BadEnd::kException:
-      return bad_end::kFail;
-    case BadEnd::kReleased:
-      return bad_end::kRelease;
-    case BadEnd::kBuried:
-      return bad_end::kBury;
-    case BadEnd::kReturned:
-    case BadEnd::kTakenBack:
-      break;
-  }
-  return 0;
-}
-
-Cause CauseOf(BadEnd how) {
-  switch (how) {
-    case BadEnd::kTimeout:
-    case BadEnd::kRunLimit:
-      return Cause::kTimeout;
-    case BadEnd::kLost:
-      return Cause::kLost;
-    case BadEnd::kFailed:
-      return Cause::kFailed;
-    case BadEnd::kException:
-      return Cause::kException;
-    case BadEnd::kReleased:
-      return Cause::kReleased;
-    case BadEnd::kBuried:
-      return Cause::kBuried;
-    case BadEnd::kReturned:
-    case BadEnd::kTakenBack:
-      break;
-  }
-  return Cause::kNone;
-}
+constexpr BadEndTraits kBadEnds[] = {
+    {BadEnd::kTimeout, bad_end::kTimeout, Cause::kTimeout, false},
+    {BadEnd::kRunLimit, bad_end::kTimeout, Cause::kTimeout, false},
+    {BadEnd::kLost, bad_end::kLost, Cause::kLost, false},
+    {BadEnd::kFailed, bad_end::kFail, Cause::kFailed, true},
+    {BadEnd::kException, bad_end::kFail, Cause::kException, true},
+    {BadEnd::kReleased, bad_end::kRelease, Cause::kReleased, true},
+    {BadEnd::kBuried, bad_end::kBury, Cause::kBuried, true},
+    {BadEnd::kReturned, 0, Cause::kNone, false},
+    {BadEnd::kTakenBack, 0, Cause::kNone, true},
+};
 
 Verdict Fails(const Job& job, Cause cause, const Policy& policy, bool attempt) {
   Verdict verdict{.cause = cause, .attempt = attempt, .failed = true};
@@ -92,7 +60,7 @@ Time Spread(Time wait, std::uint32_t jitter, double draw) {
 // The column "no retries" of the table in docs/policies.md.
 Verdict NotRetried(const Job& job, const Ending& ending, const Policy& policy,
                    std::uint32_t job_retries) {
-  const Cause cause = CauseOf(ending.how);
+  const Cause cause = TraitsOf(ending.how).cause;
   switch (ending.how) {
     case BadEnd::kFailed:
     case BadEnd::kException:
@@ -117,16 +85,20 @@ Verdict NotRetried(const Job& job, const Ending& ending, const Policy& policy,
 
 }  // namespace
 
+const BadEndTraits& TraitsOf(BadEnd end) {
+  return *std::ranges::find(kBadEnds, end, &BadEndTraits::end);
+}
+
 // The order is that of docs/policies.md, "Attempts".
 Verdict Judge(const Job& job, const Ending& ending, Time now, const Policy& policy,
               std::uint32_t job_retries, double draw) {
-  const bool counts = policy.Retries() && (policy.retry_on & WordOf(ending.how)) != 0;
+  const bool counts = policy.Retries() && (policy.retry_on & TraitsOf(ending.how).word) != 0;
   const bool fails = ending.how == BadEnd::kFailed || ending.how == BadEnd::kException;
   const bool plain_bury = ending.how == BadEnd::kBuried && !counts;
   if (job.abandoned && !plain_bury) return {.fate = Fate::kGone, .failed = fails};
   if (!plain_bury && job.ExpiredAt(now)) return JudgeExpired(job, policy);
   if (!counts) return NotRetried(job, ending, policy, job_retries);
-  const Cause cause = CauseOf(ending.how);
+  const Cause cause = TraitsOf(ending.how).cause;
   const std::uint32_t attempt = job.extra().attempts + 1;
   if (policy.attempts > 0 && attempt >= policy.attempts) {
     return Fails(job, cause, policy, /*attempt=*/true);

@@ -23,6 +23,15 @@ enum class BadEnd : std::uint8_t {
   kTakenBack,  // an operator released it: the holder did nothing wrong
 };
 
+// What each of them is.
+struct BadEndTraits {
+  BadEnd end;
+  std::uint8_t word;  // of `retry_on`; 0: none names it
+  Cause cause;
+  bool asked_for;  // somebody waits for the answer, and hears of a refusal
+};
+const BadEndTraits& TraitsOf(BadEnd end);
+
 // A bad end with what the holder asked for.
 struct Ending {
   BadEnd how;
