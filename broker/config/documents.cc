@@ -144,7 +144,7 @@ std::string PoliciesAsMarkdown() {
   const Policy defaults;
   for (const PolicyKey& key : PolicyKeys()) {
     fmt::format_to(std::back_inserter(text), "| `{}` | {} | `{}` | {} |\n", key.name,
-                   InTable(key.shape), key.print(defaults), key.help);
+                   InTable(key.shape), key.form.print(defaults), key.help);
   }
   return text + "\n";
 }

@@ -97,7 +97,7 @@ void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
   Keys keys{.known = {"match"}, .lists = {"match"}};
   for (const PolicyKey& key : PolicyKeys()) {
     keys.known.emplace_back(key.name);
-    if (key.list) keys.lists.emplace(key.name);
+    if (key.form.list) keys.lists.emplace(key.name);
   }
   PolicyEntry entry;
   Policy policy;
@@ -108,7 +108,7 @@ void ReadTube(const YAML::Node& node, const BlameNode& blame, Config& config) {
                                   return {};
                                 }
                                 entry.values[key] = text;
-                                return FindPolicyKey(key)->set(policy, text);
+                                return FindPolicyKey(key)->form.set(policy, text);
                               });
   if (!good) return;
   if (entry.match.empty()) return blame(node, "tubes", "an entry without 'match'");

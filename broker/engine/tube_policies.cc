@@ -106,7 +106,7 @@ PolicySet TubePolicies::Set(Time now, std::string_view name, std::string_view ke
     set.erase(std::string(key));
   } else {
     Policy policy = rules_.Of(name, set);
-    Status good = FindPolicyKey(key)->set(policy, *value);
+    Status good = FindPolicyKey(key)->form.set(policy, *value);
     if (good.ok()) good = CheckPolicy(policy);
     if (!good.ok()) return {.status = good};
     set[std::string(key)] = *value;

@@ -91,16 +91,21 @@ struct Policy {
   bool operator==(const Policy&) const = default;
 };
 
-// One key of a policy: its name in the file and in the administration's lines, and its text form.
-struct PolicyKey {
-  std::string_view name;
-  std::string_view shape;  // of a value, for help
-  std::string_view help;
+// How a value of a policy is written.
+struct PolicyForm {
   // Sets the field; a message says what a good value is.
   Status (*set)(Policy&, std::string_view text);
   // The shortest text that `set` takes for the value.
   std::string (*print)(const Policy&);
   bool list = false;  // the file may have it as a list of texts
+};
+
+// One key of a policy, as it stands in the file and in the administration's lines.
+struct PolicyKey {
+  std::string_view name;
+  std::string_view shape;  // of a value, for help
+  std::string_view help;
+  PolicyForm form;
 };
 
 // In the order of the documentation.

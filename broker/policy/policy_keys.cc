@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "broker/base/split.h"
 #include "broker/policy/duration.h"
@@ -37,12 +38,15 @@ Status SetNumber(Policy& policy, std::string_view text) {
   return {};
 }
 
-template <auto Field>
+template <auto Shown>
 std::string PrintNumber(const Policy& policy) {
-  return fmt::format("{}", policy.*Field);
+  return fmt::format("{}", std::invoke(Shown, policy));
 }
 
-template <auto Field, Time Most = kLongestDuration>
+template <auto Field, std::uint64_t Least, std::uint64_t Most, auto Shown = Field>
+constexpr PolicyForm kNumber{SetNumber<Field, Least, Most>, PrintNumber<Shown>};
+
+template <auto Field, Time Most>
 Status SetDuration(Policy& policy, std::string_view text) {
   return ReadDuration(text, 0, Most, policy.*Field);
 }
@@ -52,10 +56,16 @@ std::string PrintDurationOf(const Policy& policy) {
   return PrintDuration(policy.*Field);
 }
 
+template <auto Field, Time Most = kLongestDuration>
+constexpr PolicyForm kDuration{SetDuration<Field, Most>, PrintDurationOf<Field>};
+
 template <auto Field>
 Status SetSeconds(Policy& policy, std::string_view text) {
   return ReadSeconds(text, policy.*Field);
 }
+
+template <auto Field>
+constexpr PolicyForm kSeconds{SetSeconds<Field>, PrintNumber<Field>};
 
 // --- One of some words
 
@@ -111,6 +121,9 @@ template <const auto& Words, auto Field>
 std::string PrintWordOf(const Policy& policy) {
   return PrintWord(Words, policy.*Field);
 }
+
+template <const auto& Words, auto Field>
+constexpr PolicyForm kOneOf{SetWordOf<Words, Field>, PrintWordOf<Words, Field>};
 
 // --- retry_on
 
@@ -303,9 +316,8 @@ std::string PrintRate(const Policy& policy) {
   return rate.jobs == 0 ? "0" : fmt::format("{}/{}", rate.jobs, PrintWord(kPer, rate.per));
 }
 
-std::string PrintBurst(const Policy& policy) { return fmt::format("{}", policy.Burst()); }
-
-std::string PrintGroupBurst(const Policy& policy) { return fmt::format("{}", policy.GroupBurst()); }
+template <auto Field>
+constexpr PolicyForm kRate{SetRate<Field>, PrintRate<Field>};
 
 // --- max_jobs
 
@@ -333,78 +345,69 @@ constexpr bool kList = true;
 
 constexpr PolicyKey kKeys[] = {
     {"attempts", "0 to 1000000", "Bad ends after which a job fails; 0: no limit.",
-     SetNumber<&Policy::attempts, 0, 1'000'000>, PrintNumber<&Policy::attempts>},
+     kNumber<&Policy::attempts, 0, 1'000'000>},
     {"retry_on", "of timeout,lost,fail,release,bury", "The bad ends that count as attempts.",
-     SetRetryOn, PrintRetryOn, kList},
-    {"backoff", "D, D,D,... or FIRST..MAX", "Wait after a bad end.", SetBackoff, PrintBackoff,
-     kList},
+     PolicyForm{SetRetryOn, PrintRetryOn, kList}},
+    {"backoff", "D, D,D,... or FIRST..MAX", "Wait after a bad end.",
+     PolicyForm{SetBackoff, PrintBackoff, kList}},
     {"jitter", "0 to 100", "Percent by which a wait varies at random.",
-     SetNumber<&Policy::jitter, 0, 100>, PrintNumber<&Policy::jitter>},
+     kNumber<&Policy::jitter, 0, 100>},
     {"on_failure", "auto|bury|delete|move", "What becomes of a job that fails.",
-     SetWordOf<kOnFailure, &Policy::on_failure>, PrintWordOf<kOnFailure, &Policy::on_failure>},
+     kOneOf<kOnFailure, &Policy::on_failure>},
     {"dead_tube", "TUBE", "Where `move` takes a job; {tube} stands for the tube's name.",
-     SetDeadTube, PrintDeadTube},
+     PolicyForm{SetDeadTube, PrintDeadTube}},
     {"dead_state", "buried|ready", "The state of a job in the dead tube.",
-     SetWordOf<kDeadState, &Policy::dead_ready>, PrintWordOf<kDeadState, &Policy::dead_ready>},
+     kOneOf<kDeadState, &Policy::dead_ready>},
     {"expire_after", "D", "Time after which a waiting job expires.",
-     SetDuration<&Policy::expire_after>, PrintDurationOf<&Policy::expire_after>},
+     kDuration<&Policy::expire_after>},
     {"on_expiry", "delete|bury|move", "What becomes of a job that expires.",
-     SetWordOf<kOnExpiry, &Policy::on_expiry>, PrintWordOf<kOnExpiry, &Policy::on_expiry>},
+     kOneOf<kOnExpiry, &Policy::on_expiry>},
     {"keep_buried", "D", "Time after which buried jobs are removed.",
-     SetDuration<&Policy::keep_buried>, PrintDurationOf<&Policy::keep_buried>},
+     kDuration<&Policy::keep_buried>},
     {"keep_buried_jobs", "0 to 4294967295", "Buried jobs that are kept; the oldest go first.",
-     SetNumber<&Policy::keep_buried_jobs, 0, UINT32_MAX>, PrintNumber<&Policy::keep_buried_jobs>},
+     kNumber<&Policy::keep_buried_jobs, 0, UINT32_MAX>},
     {"unique", "none|body|json:POINTER", "Where a job's key is found; equal keys are one job.",
-     SetUnique, PrintUnique},
+     PolicyForm{SetUnique, PrintUnique}},
     {"unique_until", "end|start", "Whether a job has its key until it ends, or until it runs.",
-     SetWordOf<kUniqueUntil, &Policy::unique_until_start>,
-     PrintWordOf<kUniqueUntil, &Policy::unique_until_start>},
+     kOneOf<kUniqueUntil, &Policy::unique_until_start>},
     {"unique_for", "D, 1d at most", "Time from the put for which a finished job keeps its key.",
-     SetDuration<&Policy::unique_for, kDay>, PrintDurationOf<&Policy::unique_for>},
+     kDuration<&Policy::unique_for, kDay>},
     {"max_running", "0 to 4294967295", "Reserved jobs at a time.",
-     SetNumber<&Policy::max_running, 0, UINT32_MAX>, PrintNumber<&Policy::max_running>},
-    {"rate", "N/s|N/m|N/h|N/d", "Hand-outs a second, minute, hour or day.", SetRate<&Policy::rate>,
-     PrintRate<&Policy::rate>},
+     kNumber<&Policy::max_running, 0, UINT32_MAX>},
+    {"rate", "N/s|N/m|N/h|N/d", "Hand-outs a second, minute, hour or day.", kRate<&Policy::rate>},
     {"burst", "1 to 1000000", "Hand-outs that an idle tube saves up; with a rate of N/s: N.",
-     SetNumber<&Policy::burst, 1, 1'000'000>, PrintBurst},
+     kNumber<&Policy::burst, 1, 1'000'000, &Policy::Burst>},
     {"weight", "1 to 1000", "Share of the tube with `tube_order: fair`.",
-     SetNumber<&Policy::weight, 1, 1'000>, PrintNumber<&Policy::weight>},
-    {"ttr", "seconds", "TTR of a job that comes without one.", SetSeconds<&Policy::ttr>,
-     PrintNumber<&Policy::ttr>},
-    {"ttr_min", "seconds", "A shorter TTR becomes this one.", SetSeconds<&Policy::ttr_min>,
-     PrintNumber<&Policy::ttr_min>},
-    {"ttr_max", "seconds", "A longer TTR becomes this one.", SetSeconds<&Policy::ttr_max>,
-     PrintNumber<&Policy::ttr_max>},
+     kNumber<&Policy::weight, 1, 1'000>},
+    {"ttr", "seconds", "TTR of a job that comes without one.", kSeconds<&Policy::ttr>},
+    {"ttr_min", "seconds", "A shorter TTR becomes this one.", kSeconds<&Policy::ttr_min>},
+    {"ttr_max", "seconds", "A longer TTR becomes this one.", kSeconds<&Policy::ttr_max>},
     {"max_jobs", "N, or HIGH,NORMAL,LOW", "Unfinished jobs at which new ones are refused.",
-     SetMaxJobs, PrintMaxJobs, kList},
+     PolicyForm{SetMaxJobs, PrintMaxJobs, kList}},
     {"max_bytes", "bytes", "Memory of the tube's jobs at which new ones are refused.",
-     SetNumber<&Policy::max_bytes, 0, kAnySize>, PrintNumber<&Policy::max_bytes>},
-    {"max_job_size", "bytes", "Largest job body.", SetNumber<&Policy::max_job_size, 0, (1U << 30)>,
-     PrintNumber<&Policy::max_job_size>},
-    {"copy_to", "up to 8 tubes", "Tubes that get a copy of each new job.", SetCopyTo, PrintCopyTo,
-     kList},
-    {"group", "none|json:POINTER|line|unique", "Where a job's group is found.", SetGroup,
-     PrintGroup},
+     kNumber<&Policy::max_bytes, 0, kAnySize>},
+    {"max_job_size", "bytes", "Largest job body.", kNumber<&Policy::max_job_size, 0, (1U << 30)>},
+    {"copy_to", "up to 8 tubes", "Tubes that get a copy of each new job.",
+     PolicyForm{SetCopyTo, PrintCopyTo, kList}},
+    {"group", "none|json:POINTER|line|unique", "Where a job's group is found.",
+     PolicyForm{SetGroup, PrintGroup}},
     {"group_order", "age|fair|fifo",
      "Among jobs of one priority: by age; groups take turns; also one at a time in each.",
-     SetWordOf<kGroupOrder, &Policy::group_order>, PrintWordOf<kGroupOrder, &Policy::group_order>},
+     kOneOf<kGroupOrder, &Policy::group_order>},
     {"group_running", "0 to 4294967295", "Reserved jobs of one group at a time.",
-     SetNumber<&Policy::group_running, 0, UINT32_MAX>, PrintNumber<&Policy::group_running>},
-    {"group_rate", "N/s|N/m|N/h|N/d", "Hand-outs of one group.", SetRate<&Policy::group_rate>,
-     PrintRate<&Policy::group_rate>},
+     kNumber<&Policy::group_running, 0, UINT32_MAX>},
+    {"group_rate", "N/s|N/m|N/h|N/d", "Hand-outs of one group.", kRate<&Policy::group_rate>},
     {"group_burst", "1 to 1000000",
      "Hand-outs that an idle group saves up; with a group_rate of N/s: N.",
-     SetNumber<&Policy::group_burst, 1, 1'000'000>, PrintGroupBurst},
+     kNumber<&Policy::group_burst, 1, 1'000'000, &Policy::GroupBurst>},
     {"group_max_jobs", "0 to 4294967295",
      "Unfinished jobs of one group at which new ones are refused.",
-     SetNumber<&Policy::group_max_jobs, 0, UINT32_MAX>, PrintNumber<&Policy::group_max_jobs>},
+     kNumber<&Policy::group_max_jobs, 0, UINT32_MAX>},
     {"group_missing", "allow|refuse", "Whether jobs without a group are taken.",
-     SetWordOf<kGroupMissing, &Policy::group_refuses_missing>,
-     PrintWordOf<kGroupMissing, &Policy::group_refuses_missing>},
+     kOneOf<kGroupMissing, &Policy::group_refuses_missing>},
     {"group_on_failure", "next|hold",
      "Whether a group with a buried or dead job goes on, or waits until somebody acts on that.",
-     SetWordOf<kGroupOnFailure, &Policy::group_holds>,
-     PrintWordOf<kGroupOnFailure, &Policy::group_holds>},
+     kOneOf<kGroupOnFailure, &Policy::group_holds>},
 };
 
 }  // namespace

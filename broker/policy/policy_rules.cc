@@ -59,7 +59,7 @@ Policy PolicyRules::Of(const Matches& matches, const PolicyValues& set_by_admin)
                                                                  : nullptr;
     if (values == nullptr) continue;
     // A journal can contain a value that this version refuses: the default applies then.
-    static_cast<void>(key.set(policy, values->find(key.name)->second));
+    static_cast<void>(key.form.set(policy, values->find(key.name)->second));
   }
   return policy;
 }
@@ -71,7 +71,7 @@ std::vector<PolicyRules::Line> PolicyRules::Explain(std::string_view tube,
   std::vector<Line> lines;
   for (const PolicyKey& key : PolicyKeys()) {
     const PolicyEntry* entry = EntryFor(matches, key);
-    lines.push_back({key.name, key.print(policy),
+    lines.push_back({key.name, key.form.print(policy),
                      set_by_admin.contains(key.name) ? "admin"
                      : entry != nullptr              ? entry->match
                                                      : "default"});

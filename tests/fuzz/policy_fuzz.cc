@@ -42,10 +42,10 @@ void CheckPair(std::string_view bytes) {
     GS_CHECK(BodyKey(value, JsonPointer(name)).size() <= 64);
   } else if (const PolicyKey* const key = FindPolicyKey(name)) {
     Policy policy;
-    if (!key->set(policy, value).ok()) return;
+    if (!key->form.set(policy, value).ok()) return;
     Policy same;
-    GS_CHECK(key->set(same, key->print(policy)).ok());
-    GS_CHECK(key->print(same) == key->print(policy));
+    GS_CHECK(key->form.set(same, key->form.print(policy)).ok());
+    GS_CHECK(key->form.print(same) == key->form.print(policy));
   }
 }
 

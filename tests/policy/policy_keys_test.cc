@@ -9,13 +9,13 @@ namespace {
 std::string Set(std::string_view key, std::string_view text) {
   Policy policy;
   const PolicyKey* row = FindPolicyKey(key);
-  return row->set(policy, text).ok() ? row->print(policy) : "refused";
+  return row->form.set(policy, text).ok() ? row->form.print(policy) : "refused";
 }
 
 TEST(PolicyKeys, PrintTheirDefaults) {
   std::string all;
   for (const PolicyKey& key : PolicyKeys()) {
-    all += std::string(key.name) + "=" + key.print(Policy()) + " ";
+    all += std::string(key.name) + "=" + key.form.print(Policy()) + " ";
   }
   EXPECT_EQ(all,
             "attempts=0 retry_on=timeout,lost,fail,release backoff=0 jitter=0 on_failure=auto "
@@ -29,8 +29,8 @@ TEST(PolicyKeys, PrintTheirDefaults) {
 TEST(PolicyKeys, TakeWhatTheyPrint) {
   for (const PolicyKey& key : PolicyKeys()) {
     Policy policy;
-    EXPECT_TRUE(key.set(policy, key.print(Policy())).ok()) << key.name;
-    EXPECT_EQ(key.print(policy), key.print(Policy())) << key.name;
+    EXPECT_TRUE(key.form.set(policy, key.form.print(Policy())).ok()) << key.name;
+    EXPECT_EQ(key.form.print(policy), key.form.print(Policy())) << key.name;
   }
 }
 
@@ -92,7 +92,7 @@ TEST(PolicyKeys, TtrsMustNotContradictEachOther) {
 TEST(Backoff, NamesTheWaitOfEachAttempt) {
   const auto waits = [](std::string_view text) {
     Policy policy;
-    EXPECT_TRUE(FindPolicyKey("backoff")->set(policy, text).ok());
+    EXPECT_TRUE(FindPolicyKey("backoff")->form.set(policy, text).ok());
     std::vector<Time> all;
     for (std::uint32_t n = 1; n <= 5; ++n) all.push_back(policy.backoff.After(n) / kSecond);
     return all;
