@@ -66,6 +66,7 @@ class Api {
   std::string NewRequestId();
   // Every round; returns when the next one is wanted at latest.
   Time Tick(Time now);
+  const LoopLag& loop_lag() const { return history_.loop_lag(); }
 
  private:
   struct UnderWay;

@@ -76,6 +76,7 @@ class History final : public SliceWork {
 
   // Of the last minute, in seconds; null: nothing was measured.
   Json LagP99() const;
+  const LoopLag& loop_lag() const { return lag_; }
   Json SyncP99() const;
   // In seconds, of the oldest ready job at the last survey. Nothing: none is ready.
   std::optional<double> OldestReadyAge(Time now) const;

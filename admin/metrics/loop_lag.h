@@ -9,10 +9,10 @@
 namespace gearstalk {
 
 // Measures how late the loop is: the time between a moment at which a round was due and the round.
-// Reads no clock.
+// Reads no clock. It wakes an idle loop at whole seconds only.
 class LoopLag {
  public:
-  static constexpr Time kPeriod = 100 * kMillisecond;
+  static constexpr Time kPeriod = 100 * kMillisecond;  // from a round to the next one that is due
 
   // Called in every round; returns when the next round is due.
   Time Note(Time now) {
@@ -21,7 +21,9 @@ class LoopLag {
         lags_.Add(now - due_);
         longest_ = std::max(longest_, now - due_);
       }
-      due_ = now + kPeriod;
+      due_ = (now / kSecond + 1) * kSecond;
+    } else {
+      due_ = std::min(due_, now + kPeriod);
     }
     return due_;
   }

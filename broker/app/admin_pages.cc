@@ -42,15 +42,15 @@ AdminPages::AdminPages(Parts parts, event_base* base)
       attention_({.engine = parts_.engine,
                   .facts = [this] { return Facts(); },
                   .disk_left = [this] { return DiskLeft(); }}),
+      api_(parts_.engine, parts_.server, *this, parts_.broker, attention_, slices_,
+           HistoryFileOf(parts_.config)),
       metrics_({.engine = parts_.engine,
                 .connections = parts_.server,
-                .lag = lag_,
+                .lag = api_.loop_lag(),
                 .attention = attention_,
                 .protocols = parts_.protocols,
                 .server = [this] { return Facts(); },
                 .now = [this] { return parts_.server.Now(); }}),
-      api_(parts_.engine, parts_.server, *this, parts_.broker, attention_, slices_,
-           HistoryFileOf(parts_.config)),
       http_(base, *this,
             {.begin_round = [this] { parts_.server.BeginRound(); },
              .now = [this] { return parts_.server.Now(); },
@@ -78,7 +78,7 @@ void AdminPages::Adopt() {
 }
 
 Time AdminPages::Tick(Time now) {
-  Time next = std::min(lag_.Note(now), api_.Tick(now));
+  const Time next = api_.Tick(now);
   if (now >= next_look_) {
     next_look_ = now + kSecond / 4;
     http_.CloseSilent();

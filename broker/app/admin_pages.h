@@ -8,7 +8,6 @@
 #include "admin/api/broker_control.h"
 #include "admin/http/server.h"
 #include "admin/metrics/attention.h"
-#include "admin/metrics/loop_lag.h"
 #include "admin/metrics/metrics.h"
 #include "admin/move/session/session.h"
 #include "broker/base/status.h"
@@ -84,11 +83,10 @@ class AdminPages final : private HttpSite, private api::Host {
   const Time started_;
   ListenSockets sockets_;
   std::vector<std::string> names_;
-  LoopLag lag_;
   Attention attention_;
-  Metrics metrics_;
   SliceQueue slices_;
   api::Api api_;
+  Metrics metrics_;
   HttpServer http_;
   Time next_look_ = 0;  // for silent connections
 };

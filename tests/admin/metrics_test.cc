@@ -178,11 +178,18 @@ TEST_F(TubeLabels, LongNamesAreCutAndStayDifferent) {
 
 TEST(LoopLags, CountsHowLateARoundCame) {
   LoopLag lag;
-  const Time due = lag.Note(kSecond);
-  EXPECT_EQ(kSecond + LoopLag::kPeriod, due);
+  lag.Note(kSecond);
+  const Time due = lag.Note(kSecond + 1);
+  EXPECT_EQ(kSecond + 1 + LoopLag::kPeriod, due);
   EXPECT_EQ(due, lag.Note(due - 1)) << "not due yet";
   lag.Note(due + 250 * kMillisecond);
   EXPECT_EQ(0.25, lag.lags().sum_seconds());
+}
+
+TEST(LoopLags, WakeAnIdleLoopOnceASecond) {
+  LoopLag lag;
+  EXPECT_EQ(2 * kSecond, lag.Note(kSecond + kMillisecond));
+  EXPECT_EQ(3 * kSecond, lag.Note(2 * kSecond));
 }
 
 }  // namespace

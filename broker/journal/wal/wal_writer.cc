@@ -227,11 +227,13 @@ void WalWriter::SyncIfDue() {
   if (due) Settle(SyncNow());
 }
 
-// Here, because a network's file system may be slow to answer.
+// Here, because a network's file system may be slow to answer. A small change wakes nobody.
 void WalWriter::LookAtDisk() {
   state_.space = files_.Space();
   state_.looked = file_system_.Now();
-  news_ = true;
+  const auto [less, more] = std::minmax(state_.space.free, progress_.space.free);
+  const bool small = more - less <= std::min(state_.space.total / 256, kSmallChange);
+  if (!small || state_.looked - progress_.looked >= kTell) news_ = true;
 }
 
 void WalWriter::PrepareSpare() {
@@ -310,7 +312,7 @@ void WalWriter::NotifyLocked() {
 Time WalWriter::NextDue() const {
   if (!state_.failure.ok()) return kNever;
   const Time now = file_system_.Now();
-  Time due = std::max<Time>(state_.looked + kLook - now, 0);
+  Time due = std::max<Time>(state_.looked + kIdleLook - now, 0);
   if (!state_.full.ok()) {
     due = std::min(due, std::max<Time>(next_try_ - now, 0));
   } else if (spare_wanted_now_ && !files_.Prepared() && files_.current() != 0) {

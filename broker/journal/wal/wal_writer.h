@@ -105,6 +105,9 @@ class WalWriter {
 
   static constexpr Time kRetry = 500 * kMillisecond;  // while there is no space or no descriptor
   static constexpr Time kLook = 500 * kMillisecond;   // between two looks at the free space
+  static constexpr Time kIdleLook = 2 * kSecond;      // the same while nothing is written
+  static constexpr Time kTell = 10 * kSecond;         // after it the loop hears of small changes
+  static constexpr std::uint64_t kSmallChange = std::uint64_t{16} << 20U;
   static constexpr std::size_t kKeptBytes = 8 << 20;  // of buffers for reuse
   static constexpr Time kLongestGather = 2 * kMillisecond;
   static constexpr int kMostGathersLeftOut = 63;
