@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::string_view kTableEnd = ".\n";
 constexpr std::string_view kOk = "OK\r\n";
-constexpr std::string_view kNotStored = "ERR QUEUE_ERROR QUEUE_ERROR\r\n";
 constexpr std::string_view kShutdown = "server.shutdown";
 constexpr std::string_view kForbidden = "forbidden";
 
@@ -48,9 +47,16 @@ Code SayInvalid(Session& session, std::string_view text) {
   return SayError(session, Code::kInvalid, ErrorLine("INVALID_ARGUMENTS", text));
 }
 
-Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_found) {
-  if (outcome.ok()) session.out().HoldUntil(outcome.lsn);
-  Say(session, outcome.ok() ? kOk : outcome.code == Code::kNotFound ? not_found : kNotStored);
+Code SayOutcome(Session& session, const Outcome& outcome, std::string_view not_found = {}) {
+  if (outcome.ok()) {
+    session.out().HoldUntil(outcome.lsn);
+    Say(session, kOk);
+  } else if (outcome.code == Code::kNotFound && !not_found.empty()) {
+    Say(session, not_found);
+  } else {
+    const Error& error = ErrorOf(outcome.code);
+    Say(session, ErrorLine(error.code, error.text));
+  }
   return outcome.code;
 }
 
@@ -175,7 +181,7 @@ Code SayNamesNone(Session& session, const TextLine& line) {
 
 Ended Create(Session& session, const TextLine& line) {
   if (!NamesFunction(line)) return SayNamesNone(session, line);
-  return SayOutcome(session, session.engine().CreateFunction(line.words[2]), kNotStored);
+  return SayOutcome(session, session.engine().CreateFunction(line.words[2]));
 }
 
 Ended Drop(Session& session, const TextLine& line) {
@@ -195,7 +201,7 @@ Ended MaxQueue(Session& session, const TextLine& line) {
         std::min<std::uint64_t>(LeadingNumber(line.words[i + 2]), INT64_MAX));
   }
   if (line.count == 3) limits.fill(limits[0]);
-  return SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits), kNotStored);
+  return SayOutcome(session, session.engine().SetMaxQueue(line.words[1], limits));
 }
 
 Ended GroupsLine(Session& session, const TextLine& line) {

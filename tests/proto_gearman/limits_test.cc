@@ -93,8 +93,9 @@ TEST(Limits, OfTubes) {
   EXPECT_EQ(client.Say(Req(PacketType::kCanDo, {"g"})), kTooMany);
   EXPECT_EQ(client.Say(Req(PacketType::kCanDoTimeout, {"g", "5"})), kTooMany);
   EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobBg, {"g", "", "x"})), kTooMany);
-  EXPECT_EQ(client.Say("create function g\r\n"), "ERR QUEUE_ERROR QUEUE_ERROR\r\n");
-  EXPECT_EQ(client.Say("maxqueue g 5\r\n"), "ERR QUEUE_ERROR QUEUE_ERROR\r\n");
+  const std::string line = "ERR QUEUE_ERROR Server+has+as+many+functions+as+allowed\r\n";
+  EXPECT_EQ(client.Say("create function g\r\n"), line);
+  EXPECT_EQ(client.Say("maxqueue g 5\r\n"), line);
   EXPECT_EQ(client.Say(Req(PacketType::kSubmitJobBg, {"f", "", "x"})),
             Res(PacketType::kJobCreated, {Handle(1)}));
   EXPECT_EQ(Refused(world, Code::kTooManyTubes), 5U);

@@ -157,9 +157,14 @@ TEST_F(PolicyLines, AScheduleRunsWhenAsked) {
             Res(PacketType::kJobAssign, {Handle(1), "t", "s"}));
   client.Say(Req(PacketType::kWorkComplete, {Handle(1), ""}));
   EXPECT_EQ(Ask("schedule s run\n"), kDone);
+  client.Say(Req(PacketType::kGrabJob));
+  client.Say(Req(PacketType::kWorkComplete, {Handle(2), ""}));
+  world.engine.SetDraining(true);
+  EXPECT_EQ(Ask("schedule s run\n"),
+            "ERR QUEUE_ERROR Server+is+draining+and+takes+no+new+jobs\r\n");
   EXPECT_EQ(admin.TakeActs(),
             (Acts{"schedule.run t schedule s ok", "schedule.run t schedule s in-use",
-                  "schedule.run t schedule s ok"}));
+                  "schedule.run t schedule s ok", "schedule.run t schedule s draining"}));
 }
 
 TEST_F(PolicyLines, WrongSchedules) {
