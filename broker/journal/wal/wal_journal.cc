@@ -358,6 +358,7 @@ Status WalJournal::ApplySetAside(const Record& record) {
 
 Time WalJournal::Tick(Time now) {
   now_ = now;
+  if (now >= look_again_) LookAtDisk();
   log_.BuryLost();
   if (verifier_ == nullptr) return kNever;
   const bool dead = reader_->DiskIsDead();
@@ -415,7 +416,7 @@ void WalJournal::OnNotify() {
 
 void WalJournal::TakeProgress() {
   progress_ = writer_->Progress();
-  disk_.Look(progress_.looked, progress_.space.free, progress_.space.total);
+  LookAtDisk();
   if (progress_.failure.ok()) TakeWritten();
   for (; !aside_gone_.empty() && aside_gone_.front().first <= progress_.durable;
        aside_gone_.pop_front()) {
@@ -423,6 +424,12 @@ void WalJournal::TakeProgress() {
     const auto known = aside_.find(id);
     if (known != aside_.end() && known->second.gone == gone) DropSetAside(id);
   }
+}
+
+void WalJournal::LookAtDisk() {
+  look_again_ = now_ + kSecond / 2;
+  const DiskLook look = writer_->Look();
+  disk_.Look(look.at, look.space.free, look.space.total);
 }
 
 void WalJournal::TakeWritten() {

@@ -117,6 +117,7 @@ class WalJournal final : public Journal, private Medium {
   Time Now() const override { return file_system_.Now(); }
 
   void TakeProgress();
+  void LookAtDisk();
   void TakeWritten();
   void TakeDamage();
   std::uint64_t OldestRead() const;
@@ -199,6 +200,7 @@ class WalJournal final : public Journal, private Medium {
   std::uint64_t verified_to_ = 0;     // the newest segment that it reads
   Time verify_next_ = 0;              // when it begins anew
   Time now_ = 0;                      // of the last Tick
+  Time look_again_ = 0;               // at the disk
   std::unique_ptr<Indexer> indexer_;  // nullptr: no indexes are wanted
   std::uint64_t left_out_ = 0;        // bytes that an index of the current segment leaves out
   std::deque<std::uint64_t> sealed_;  // worth an index, and not known to be written

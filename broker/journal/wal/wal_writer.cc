@@ -27,6 +27,11 @@ WalWriter::WalWriter(FileSystem& file_system, SegmentFiles files, Lsn durable, O
   progress_ = state_;
 }
 
+DiskLook WalWriter::Look() {
+  const std::lock_guard lock(mutex_);
+  return shown_look_;
+}
+
 Batch WalWriter::NewBatch() {
   GS_DCHECK(OnLoop());
   const std::lock_guard lock(mutex_);
@@ -127,7 +132,7 @@ Time WalWriter::Work() {
   WritePending();
   SyncIfDue();
   if (news_) Publish();
-  if (file_system_.Now() - state_.looked >= kLook) LookAtDisk();
+  if (file_system_.Now() - look_.at >= kLook) LookAtDisk();
   PrepareSpare();
   if (news_) Publish();
   return NextDue();
@@ -229,11 +234,12 @@ void WalWriter::SyncIfDue() {
 
 // Here, because a network's file system may be slow to answer. A small change wakes nobody.
 void WalWriter::LookAtDisk() {
-  state_.space = files_.Space();
-  state_.looked = file_system_.Now();
-  const auto [less, more] = std::minmax(state_.space.free, progress_.space.free);
-  const bool small = more - less <= std::min(state_.space.total / 256, kSmallChange);
-  if (!small || state_.looked - progress_.looked >= kTell) news_ = true;
+  const std::uint64_t before = look_.space.free;
+  look_ = {files_.Space(), file_system_.Now()};
+  const auto [less, more] = std::minmax(before, look_.space.free);
+  if (more - less > std::min(look_.space.total / 256, kSmallChange)) news_ = true;
+  const std::lock_guard lock(mutex_);
+  shown_look_ = look_;
 }
 
 void WalWriter::PrepareSpare() {
@@ -312,7 +318,7 @@ void WalWriter::NotifyLocked() {
 Time WalWriter::NextDue() const {
   if (!state_.failure.ok()) return kNever;
   const Time now = file_system_.Now();
-  Time due = std::max<Time>(state_.looked + kIdleLook - now, 0);
+  Time due = std::max<Time>(look_.at + kLook - now, 0);
   if (!state_.full.ok()) {
     due = std::min(due, std::max<Time>(next_try_ - now, 0));
   } else if (spare_wanted_now_ && !files_.Prepared() && files_.current() != 0) {

@@ -32,6 +32,12 @@ struct Batch {
   ByteBuffer bytes;  // room for a mark, then frames
 };
 
+// A look at the free space of the journal's file system.
+struct DiskLook {
+  FileSystem::Space space;
+  Time at = 0;  // by the file system's clock
+};
+
 struct WriterProgress {
   Lsn durable = 0;                 // as the sync mode has it
   Lsn on_disk = 0;                 // whatever the sync mode
@@ -42,8 +48,6 @@ struct WriterProgress {
   bool stalled = false;  // full, and a batch waits for space
   std::uint64_t syncs = 0;
   SyncTimes sync_times;
-  FileSystem::Space space;  // at `looked`
-  Time looked = 0;          // by the file system's clock
   std::uint64_t disk_bytes = 0;
   std::uint64_t spare_bytes = 0;  // of them, of the segment that is prepared
 };
@@ -76,6 +80,8 @@ class WalWriter {
   int notify_fd() const { return notify_fd_; }
   void Notify();
   WriterProgress Progress();
+  // The last one, half a second old at most. Only a large change is news.
+  DiskLook Look();
 
   // kIo: the system gives no thread.
   Status Start();
@@ -105,10 +111,8 @@ class WalWriter {
 
   static constexpr Time kRetry = 500 * kMillisecond;  // while there is no space or no descriptor
   static constexpr Time kLook = 500 * kMillisecond;   // between two looks at the free space
-  static constexpr Time kIdleLook = 2 * kSecond;      // the same while nothing is written
-  static constexpr Time kTell = 10 * kSecond;         // after it the loop hears of small changes
-  static constexpr std::uint64_t kSmallChange = std::uint64_t{16} << 20U;
-  static constexpr std::size_t kKeptBytes = 8 << 20;  // of buffers for reuse
+  static constexpr std::uint64_t kSmallChange = std::uint64_t{16} << 20U;  // of free space, bytes
+  static constexpr std::size_t kKeptBytes = 8 << 20;                       // of buffers for reuse
   static constexpr Time kLongestGather = 2 * kMillisecond;
   static constexpr int kMostGathersLeftOut = 63;
   // The number of records; an empty batch counts as one.
@@ -141,6 +145,8 @@ class WalWriter {
   int gather_seldom_ = 0;  // how many times it is left out
   int gathers_left_out_ = 0;
 
+  DiskLook look_;  // the last one
+
   std::mutex mutex_;  // guards what follows
   std::condition_variable submitted_;
   std::deque<Batch> queue_;
@@ -149,6 +155,7 @@ class WalWriter {
   std::vector<Batch> free_;
   std::size_t free_bytes_ = 0;
   WriterProgress progress_;
+  DiskLook shown_look_;
   bool spare_wanted_ = false;
   bool stop_ = false;
   bool notified_ = false;
