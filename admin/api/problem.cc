@@ -75,7 +75,7 @@ Problem NoMemory() { return {"memory", "the system gives no memory for this"}; }
 Problem RefusalOf(Code code, std::string_view what) {
   switch (code) {
     case Code::kDraining:
-      return {"draining", "the broker is draining: end it with PUT /server/draining"};
+      return {"draining", "the broker is draining and takes no new jobs until that is ended"};
     case Code::kQueueFull:
       return {"maxqueue", fmt::format("maxqueue of tube {} is reached", TextOf(what))};
     case Code::kGroupFull:
