@@ -295,16 +295,15 @@ void LiveRecords::OnBody(JobId id, const BodyRead& read) {
 bool LiveRecords::Capture(JobId id, const std::function<void(const Record&)>& emit) {
   GS_DCHECK(OnLoop());
   const Job* job = store_.jobs.Find(id);
-  Record record;
   const SeenKeys::Seen* const seen = job == nullptr ? store_.seen.FindById(id) : nullptr;
   if (seen != nullptr && seen->stored) {
-    SeenKeys::Fill(*seen, record);
-    emit(record);
+    emit(SeenKeys::RecordOf(*seen));
     return true;
   }
   if (job == nullptr) return transfers_.Capture(id, emit);
   if (!job->durable) return false;
   GS_CHECK(store_.options.keep_bodies);
+  Record record;
   store_.records.Fill(*job, record);
   emit(record);
   return true;

@@ -155,7 +155,6 @@ Outcome Operating::Move(Time now, JobId id, std::string_view name) {
 Lsn Operating::AppendWhole(const Job& job) {
   if (!store_.persistent || !job.durable) return 0;
   Record record;
-  record.kind = Record::Kind::kPut;
   store_.records.Fill(job, record);
   return store_.journal.Append(record);
 }

@@ -29,20 +29,16 @@ class SetTexts {
 
 // `set` outlives it.
 Record SettingsOf(const Tube& tube, const TubeSettings& settings, const SetTexts& set) {
-  Record record;
-  record.kind = Record::Kind::kTube;
-  record.tube = tube.name();
-  record.settings = settings;
-  record.policy = set.views();
-  return record;
+  return {.kind = Record::Kind::kTube,
+          .tube = tube.name(),
+          .settings = settings,
+          .policy = set.views()};
 }
 
 }  // namespace
 
 Lsn Records::Append(const Job& job, Record::Kind kind, Beside beside) {
-  Record record;
-  record.kind = kind;
-  record.id = job.id();
+  Record record{.kind = kind, .id = job.id()};
   if (kind != Record::Kind::kDelete) Fill(job, record);
   if (beside.moved) {
     record.tube = job.tube().name();

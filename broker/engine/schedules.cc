@@ -28,17 +28,17 @@ namespace {
 constexpr Time kReadClock = 60 * kSecond;  // at least this often
 constexpr std::uint64_t kRunEffort = 64;  // runs, and hundreds of missed times, in one call of Tick
 
-void Fill(const RunningSchedule& schedule, Record& record) {
-  record.kind = Record::Kind::kSchedule;
-  record.id = schedule.last_job;
-  record.schedule = {.name = schedule.entry.name,
-                     .planned = schedule.planned,
-                     .runs = schedule.runs,
-                     .skipped = schedule.skipped,
-                     .missed = schedule.missed,
-                     .off = schedule.off,
-                     .ran = schedule.ran,
-                     .left_out = schedule.left_out};
+Record RecordOf(const RunningSchedule& schedule) {
+  return {.kind = Record::Kind::kSchedule,
+          .id = schedule.last_job,
+          .schedule = {.name = schedule.entry.name,
+                       .planned = schedule.planned,
+                       .runs = schedule.runs,
+                       .skipped = schedule.skipped,
+                       .missed = schedule.missed,
+                       .off = schedule.off,
+                       .ran = schedule.ran,
+                       .left_out = schedule.left_out}};
 }
 
 JobPtr MakeJob(const RunningSchedule& schedule, Time planned) {
@@ -231,18 +231,11 @@ Outcome Schedules::Switch(Time now, std::string_view name, bool on) {
 
 Lsn Schedules::Append(RunningSchedule& schedule) {
   schedule.unrecorded = false;
-  if (!store_.persistent) return 0;
-  Record record;
-  Fill(schedule, record);
-  return store_.journal.Append(record);
+  return store_.journal.Append(RecordOf(schedule));
 }
 
 void Schedules::Capture(const std::function<void(const Record&)>& emit) const {
-  for (const auto& [name, schedule] : by_name_) {
-    Record record;
-    Fill(*schedule, record);
-    emit(record);
-  }
+  for (const auto& [name, schedule] : by_name_) emit(RecordOf(*schedule));
 }
 
 void Schedules::Apply(const Record& record) {

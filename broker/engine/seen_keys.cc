@@ -46,12 +46,12 @@ const SeenKeys::Seen* SeenKeys::FindById(JobId id) const {
   return by_id_.Find(HashOf(id), [&](const Seen& seen) { return seen.id == id; });
 }
 
-void SeenKeys::Fill(const Seen& seen, Record& record) {
-  record.kind = Record::Kind::kSeen;
-  record.id = seen.id;
-  record.tube = seen.tube;
-  record.put_key = seen.key;
-  record.seen_until = seen.until;
+Record SeenKeys::RecordOf(const Seen& seen) {
+  return {.kind = Record::Kind::kSeen,
+          .id = seen.id,
+          .tube = seen.tube,
+          .seen_until = seen.until,
+          .put_key = seen.key};
 }
 
 Lsn SeenKeys::Remember(const Job& job, Time until) {
@@ -61,9 +61,7 @@ Lsn SeenKeys::Remember(const Job& job, Time until) {
             .key = KeyOf(job),
             .until = until,
             .stored = journal_.Persistent() && job.durable};
-  Record record;
-  Fill(seen, record);
-  const Lsn lsn = seen.stored ? journal_.Append(record) : 0;
+  const Lsn lsn = seen.stored ? journal_.Append(RecordOf(seen)) : 0;
   Add(std::move(seen));
   return lsn;
 }
@@ -71,12 +69,10 @@ Lsn SeenKeys::Remember(const Job& job, Time until) {
 // A full disk may refuse the record: then a replay brings the key back, and it is forgotten again.
 void SeenKeys::ForgetFirst() {
   Seen& first = *by_time_.top();
-  Record record;
-  record.kind = Record::Kind::kDelete;
-  record.id = first.id;
+  const Record deletion{.kind = Record::Kind::kDelete, .id = first.id};
   const bool stored = first.stored;
   Remove(first);
-  if (stored && journal_.Accepts(record.kind)) journal_.Append(record);
+  if (stored && journal_.Accepts(deletion.kind)) journal_.Append(deletion);
 }
 
 void SeenKeys::Tick(Time now, int& steps) {

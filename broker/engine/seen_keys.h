@@ -49,7 +49,7 @@ class SeenKeys {
   void Tick(Time now, int& steps);
   Time next() const { return by_time_.top_time(); }
 
-  static void Fill(const Seen& seen, Record& record);
+  static Record RecordOf(const Seen& seen);
   // A replay: takes the place of an older one with this key, or of this job.
   void Add(Seen seen);
   void Remove(JobId id);

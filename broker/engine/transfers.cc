@@ -79,13 +79,9 @@ bool Transfers::IsTaken(JobId id) const {
 }
 
 Lsn Transfers::AppendMark(std::string_view name, const Mark& mark) {
-  if (!store_.persistent) return 0;
   const std::string text = mark.Encode();
-  Record record;
-  record.kind = Record::Kind::kMark;
-  record.transfer.name = name;
-  record.transfer.mark = text;
-  return store_.journal.Append(record);
+  return store_.journal.Append(
+      {.kind = Record::Kind::kMark, .transfer = {.name = name, .mark = text}});
 }
 
 Transfers::Change Transfers::Begin(std::string_view name, Mark mark, std::uint64_t next_id,
@@ -195,9 +191,9 @@ Transfers::Change Transfers::Put(Time now, std::string_view name, const Record& 
   const std::string text = change.Encode();
   job.transfer.name = name;
   job.transfer.mark = text;
-  const Lsn lsn = store_.persistent ? store_.journal.Append(job) : 0;
+  const Lsn lsn = store_.journal.Append(job);
   mark->second.Advance(std::move(change));
-  if (store_.persistent) store_.records.NoteUnsynced(job.id, lsn);
+  if (lsn > 0) store_.records.NoteUnsynced(job.id, lsn);
   Appear(now, job, lsn);
   return {Code::kOk, job.id, lsn};
 }
@@ -242,7 +238,7 @@ Transfers::Change Transfers::Hold(std::string_view name, const Record& given) {
   if (job.id == 0 || IsTaken(job.id)) job.id = store_.ids.Take(true);
   store_.ids.NoteTaken(job.id);
   job.transfer.name = name;
-  const Lsn lsn = store_.persistent ? store_.journal.Append(job) : 0;
+  const Lsn lsn = store_.journal.Append(job);
   Keep(job.id, job, name);
   return {Code::kOk, job.id, lsn};
 }
@@ -278,7 +274,7 @@ Transfers::Change Transfers::Confirm(std::string_view name, JobId id) {
   if (!store_.journal.Accepts(Record::Kind::kChange)) return {Code::kJournal};
   held->second.record.SetPhase(Record::Held::kSecondPhase);
   const Record record = ChangeOf(held->second.record.View());
-  return {Code::kOk, id, store_.persistent ? store_.journal.Append(record) : 0};
+  return {Code::kOk, id, store_.journal.Append(record)};
 }
 
 Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id,
@@ -309,7 +305,7 @@ Transfers::Change Transfers::Commit(Time now, std::string_view name, JobId id,
     job.due = 0;
   }
   if (job.state == Record::State::kBuried && job.burial == 0) job.burial = store_.next_burial;
-  const Lsn lsn = store_.persistent ? store_.journal.Append(ChangeOf(job)) : 0;
+  const Lsn lsn = store_.journal.Append(ChangeOf(job));
   job.transfer = {};
   Appear(now, job, lsn);
   return {Code::kOk, id, lsn};
@@ -320,10 +316,7 @@ Transfers::Change Transfers::Drop(std::string_view name, JobId id) {
   if (held == held_.end()) return {Code::kNotFound};
   if (!store_.journal.Accepts(Record::Kind::kDelete)) return {Code::kJournal};
   Lose(held);
-  Record record;
-  record.kind = Record::Kind::kDelete;
-  record.id = id;
-  return {Code::kOk, id, store_.persistent ? store_.journal.Append(record) : 0};
+  return {Code::kOk, id, store_.journal.Append({.kind = Record::Kind::kDelete, .id = id})};
 }
 
 Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
@@ -340,7 +333,7 @@ Transfers::Change Transfers::HoldBack(std::string_view name, JobId id) {
   const std::optional<std::string> line = Grouping::LineOf(*job);
   TakeOut(*job, name, Record::Held::kFirstPhase);
   const Record record = ChangeOf(held_.at(id).record.View());
-  const Lsn lsn = store_.persistent ? store_.journal.Append(record) : 0;
+  const Lsn lsn = store_.journal.Append(record);
   store_.grouping.HoldLine(tube, line, lsn);
   --tube.using_count;
   store_.ReleaseTube(tube);
@@ -351,7 +344,7 @@ Transfers::Change Transfers::RaiseNextId(JobId id) {
   if (id <= store_.ids.next() || id > kMostForeignId) return {};
   if (!store_.journal.Accepts(Record::Kind::kNextId)) return {Code::kJournal};
   store_.ids.TakeRecorded(id);
-  return {Code::kOk, 0, store_.persistent ? store_.journal.Append(NextIdRecord(id)) : 0};
+  return {Code::kOk, 0, store_.journal.Append(NextIdRecord(id))};
 }
 
 Transfers::Change Transfers::SetTube(const Record& settings) {
@@ -378,12 +371,9 @@ Transfers::Change Transfers::Forget(std::string_view name) {
   if (HeldOf(name) > 0) return {Code::kInUse};
   if (!store_.journal.Accepts(Record::Kind::kDelete)) return {Code::kJournal};
   marks_.erase(mark);
-  if (!store_.persistent) return {};
-  Record record;
-  record.kind = Record::Kind::kMark;
-  record.transfer.name = name;
-  record.transfer.settled = true;
-  return {Code::kOk, 0, store_.journal.Append(record)};
+  return {Code::kOk, 0,
+          store_.journal.Append(
+              {.kind = Record::Kind::kMark, .transfer = {.name = name, .settled = true}})};
 }
 
 void Transfers::Describe(const Job& job, Record& record) const { store_.records.Fill(job, record); }

@@ -118,11 +118,7 @@ bool Transfers::Capture(JobId id, const std::function<void(const Record&)>& emit
 void Transfers::CaptureMarks(const std::function<void(const Record&)>& emit) const {
   for (const auto& [name, mark] : marks_) {
     const std::string text = mark.Encode();
-    Record record;
-    record.kind = Record::Kind::kMark;
-    record.transfer.name = name;
-    record.transfer.mark = text;
-    emit(record);
+    emit({.kind = Record::Kind::kMark, .transfer = {.name = name, .mark = text}});
   }
 }
 

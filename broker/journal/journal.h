@@ -199,7 +199,7 @@ inline std::uint64_t NextIdAfter(const Record& record) {
 // What a journal says of itself.
 class JournalReports {
  public:
-  // Whether it keeps anything. If not, callers need not make records.
+  // Whether it keeps anything. If not, callers need not make records, and Append returns 0.
   virtual bool Persistent() const = 0;
   // ok while it accepts all records; otherwise, why it does not.
   virtual Status Health() const = 0;

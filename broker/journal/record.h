@@ -81,15 +81,15 @@ struct Record {
     bool operator==(const Counters&) const = default;
   };
   struct Failure {
-    std::uint32_t attempts = 0;   // that count against the limit of the tube's policy
-    bool waits = false;           // kDelayed: the delay is that before the next attempt
-    Cause cause = Cause::kNone;   // of the last bad end
-    std::string_view cause_text;  // of an exception
-    std::string_view origin;      // the tube that a dead job came from
-    Time ended = 0;               // of a buried or dead job: when it failed; 0 = not known
+    std::uint32_t attempts = 0;        // that count against the limit of the tube's policy
+    bool waits = false;                // kDelayed: the delay is that before the next attempt
+    Cause cause = Cause::kNone;        // of the last bad end
+    std::string_view cause_text = {};  // of an exception
+    std::string_view origin = {};      // the tube that a dead job came from
+    Time ended = 0;                    // of a buried or dead job: when it failed; 0 = not known
   };
   struct Schedule {
-    std::string_view name;  // kPut: of the schedule that made the job
+    std::string_view name = {};  // kPut: of the schedule that made the job
     // kPut: the time it was made for, 0 if an operator asked for it; kSchedule: the last time that
     // was run, skipped or missed.
     Time planned = 0;
@@ -101,14 +101,14 @@ struct Record {
   };
   // Of a job in a tube with groups.
   struct Group {
-    std::string_view name;    // empty: it has none
-    std::string_view source;  // where it was found: the value of the policy's `group`
+    std::string_view name = {};    // empty: it has none
+    std::string_view source = {};  // where it was found: the value of the policy's `group`
   };
   struct Transfer {
-    std::string_view name;        // of the transfer that brought the job
+    std::string_view name = {};   // of the transfer that brought the job
     Held held = Held::kNot;       // stored, and in no queue
     std::uint64_t source_id = 0;  // of the job where it came from
-    std::string_view mark;        // the serialized Mark of the transfer after this record
+    std::string_view mark = {};   // the serialized Mark of the transfer after this record
     bool settled = false;         // held jobs are committed, or the transfer is forgotten
   };
 
@@ -123,27 +123,27 @@ struct Record {
   Time due = 0;               // kDelayed: when it gets ready
   Time created = 0;
   std::uint64_t burial = 0;  // kBuried: order of burial; rises
-  Counters counters;
-  std::string_view tube;
-  std::string_view unique;
-  std::string_view reducer;
-  std::string_view body;  // without the CRLF that beanstalk adds
+  Counters counters = {};
+  std::string_view tube = {};
+  std::string_view unique = {};
+  std::string_view reducer = {};
+  std::string_view body = {};  // without the CRLF that beanstalk adds
   // The length of a body that is in the journal alone, which adds it to what is captured; 0: `body`
   // is the whole one. Not stored. A replay leaves out none below kLeastLeftOut.
   std::uint32_t body_left_out = 0;
-  TubeSettings settings;  // kTube
+  TubeSettings settings = {};  // kTube
 
   // Not used by most records.
-  Failure failure;
+  Failure failure = {};
   Time expires = 0;     // not handed out from then on; 0 = never
   Time seen_until = 0;  // kSeen
   // kSeen: a hash of the key; kPut: HashOfBody of a body that is the key, if it is left out.
-  std::string_view put_key;
-  std::span<const std::string_view> policy;  // kTube: "KEY=VALUE", as set by an administrator
-  Schedule schedule;
-  Transfer transfer;
-  Group group;  // kPut, and kChange with a tube
-  Group home;   // the same of a dead job, in the tube that it came from
+  std::string_view put_key = {};
+  std::span<const std::string_view> policy = {};  // kTube: "KEY=VALUE", as set by an administrator
+  Schedule schedule = {};
+  Transfer transfer = {};
+  Group group = {};  // kPut, and kChange with a tube
+  Group home = {};   // the same of a dead job, in the tube that it came from
 };
 
 // Whether a replay may leave out the body: it is worth it, and a start does not need the bytes. A
@@ -154,12 +154,7 @@ inline bool IsLeftOut(const Record& record) {
 }
 
 // Ids below `id` are taken.
-inline Record NextIdRecord(std::uint64_t id) {
-  Record record;
-  record.kind = Record::Kind::kNextId;
-  record.id = id;
-  return record;
-}
+inline Record NextIdRecord(std::uint64_t id) { return {.kind = Record::Kind::kNextId, .id = id}; }
 
 // A record that owns its text, in one allocation.
 class OwnedRecord {

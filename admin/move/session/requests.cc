@@ -35,10 +35,9 @@ bool MayConsume(TransferSession& session, std::string_view what, std::string_vie
 }
 
 void SendSettings(TransferSession& session, const Tube& tube) {
-  Record record;
-  record.kind = Record::Kind::kTube;
-  record.tube = tube.name();
-  record.settings = session.transfers().SettingsOf(tube);
+  const Record record{.kind = Record::Kind::kTube,
+                      .tube = tube.name(),
+                      .settings = session.transfers().SettingsOf(tube)};
   if (record.settings == TubeSettings{}) return;
   std::string frame;
   session.frames().Append(frame, Type::kTube, record);

@@ -494,10 +494,7 @@ Status WalJournal::Close() {
 // On a full disk only if there is room.
 void WalJournal::AppendEnd() {
   if (Full() && (progress_.stalled || Room() < 4 * kMarkSize)) return;
-  Record end;
-  end.kind = Record::Kind::kEnd;
-  end.id = kept_.next_id;
-  Append(end);
+  Append({.kind = Record::Kind::kEnd, .id = kept_.next_id});
   ended_ = true;
 }
 
