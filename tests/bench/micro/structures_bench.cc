@@ -2,13 +2,18 @@
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <deque>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "broker/engine/id_table.h"
 #include "broker/engine/indexed_heap.h"
+#include "broker/engine/linear_hash.h"
+#include "broker/engine/slab.h"
 #include "broker/engine/tube.h"
 #include "broker/engine/unique_index.h"
 #include "tests/engine/test_job.h"
@@ -94,6 +99,73 @@ void DelayedPushPop(benchmark::State& state) {
   }
 }
 BENCHMARK(DelayedPushPop)->Apply(Sizes);
+
+// The least that a group is: what finds it, and what holds its jobs.
+struct BareGroup {
+  char name[16] = {};
+  JobList jobs;
+  std::size_t size = 0;
+};
+
+std::uint64_t HashOf(std::string_view name) {
+  return XXH3_64bits_withSeed(name.data(), name.size(), HashSeed());
+}
+
+BareGroup* Find(const LinearHash<BareGroup, 4>& groups, std::string_view name) {
+  return groups.Find(HashOf(name), [&](const BareGroup& group) { return group.name == name; });
+}
+
+std::string NameOf(std::uint64_t number) { return fmt::format("{:08}", number); }
+
+// At a start each job finds its group and becomes its last job. The groups come in turn.
+void JobsJoinTheirGroups(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  std::deque<BareGroup> groups(count);
+  LinearHash<BareGroup, 4> by_name;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) {
+    names.push_back(NameOf(i));
+    names[i].copy(groups[i].name, names[i].size());
+    by_name.Insert(HashOf(names[i]), groups[i]);
+  }
+  std::vector<JobPtr> jobs;
+  for (JobId id = 1; jobs.size() < 10 * count; ++id) jobs.push_back(TEST_Job::Make(id, 0));
+  std::size_t next = 0;
+  for (auto _ : state) {
+    BareGroup& group = *Find(by_name, names[next % count]);
+    group.jobs.PushBack(jobs[next++].get());
+    ++group.size;
+  }
+}
+BENCHMARK(JobsJoinTheirGroups)->Arg(100'000)->Iterations(1'000'000);
+
+// A job brings its group, and the oldest takes its along.
+void GroupsComeAndGo(benchmark::State& state) {
+  LinearHash<BareGroup, 4> by_name;
+  std::deque<BareGroup*> groups;
+  std::uint64_t last = 0;
+  const auto add = [&] {
+    const std::string name = NameOf(++last);
+    if (Find(by_name, name) != nullptr) return;
+    auto* const group = new (BlockAllocate(sizeof(BareGroup))) BareGroup();
+    name.copy(group->name, name.size());
+    by_name.Insert(HashOf(name), *group);
+    groups.push_back(group);
+  };
+  const auto remove = [&] {
+    BareGroup* const group = groups.front();
+    groups.pop_front();
+    by_name.Remove(HashOf(group->name), *group);
+    BlockFree(group, sizeof(BareGroup));
+  };
+  while (groups.size() < static_cast<std::size_t>(state.range(0))) add();
+  for (auto _ : state) {
+    add();
+    remove();
+  }
+  while (!groups.empty()) remove();
+}
+BENCHMARK(GroupsComeAndGo)->Arg(1)->Arg(1'000'000)->Iterations(1'000'000);
 
 }  // namespace
 }  // namespace gearstalk
