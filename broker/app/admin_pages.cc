@@ -83,7 +83,7 @@ Time AdminPages::Tick(Time now) {
     next_look_ = now + kSecond / 4;
     http_.CloseSilent();
   }
-  return next;
+  return http_.connections() == 0 ? next : std::min(next, next_look_);
 }
 
 // Runs one slice, and further ones while they take less than a part of the time that the round,
