@@ -56,35 +56,29 @@ void AddJobs(const Engine& engine, MetricText& text) {
       .Add(stats.reserved, {{"state", "reserved"}})
       .Add(stats.delayed, {{"state", "delayed"}})
       .Add(stats.buried, {{"state", "buried"}});
-  text.Gauge("gearstalkd_buried_dead_jobs", "Buried jobs that were moved to a dead tube.")
-      .Add(stats.dead);
-  text.Gauge("gearstalkd_jobs_retrying", "Delayed jobs that wait for their next attempt.")
-      .Add(stats.retrying);
-  text.Gauge("gearstalkd_jobs_urgent", "Ready jobs with a priority below 1024.").Add(stats.urgent);
+  text.Gauge("gearstalkd_buried_dead_jobs", stats.dead,
+             "Buried jobs that were moved to a dead tube.");
+  text.Gauge("gearstalkd_jobs_retrying", stats.retrying,
+             "Delayed jobs that wait for their next attempt.");
+  text.Gauge("gearstalkd_jobs_urgent", stats.urgent, "Ready jobs with a priority below 1024.");
   for (const JobCounter& counter : kCounters) {
-    text.Counter(counter.name, counter.help).Add(counter.Of(stats));
+    text.Counter(counter.name, counter.Of(stats), counter.help);
   }
-  text.Histogram("gearstalkd_reserve_wait_seconds",
+  text.Histogram("gearstalkd_reserve_wait_seconds", engine.waits(),
                  "How long consumers had waited for each job they got; a sleeping worker's wait "
-                 "ends with its wakeup.")
-      .Add(engine.waits());
-  text.Histogram("gearstalkd_job_age_at_reserve_seconds",
-                 "Time from the put of a job until a consumer got it.")
-      .Add(engine.ages());
-  text.Gauge("gearstalkd_job_memory_bytes", "Memory of all jobs with their bodies.")
-      .Add(JobMemory());
-  text.Gauge("gearstalkd_table_memory_bytes",
-             "Memory of tubes, watches and those who wait for jobs.")
-      .Add(TableMemory());
+                 "ends with its wakeup.");
+  text.Histogram("gearstalkd_job_age_at_reserve_seconds", engine.ages(),
+                 "Time from the put of a job until a consumer got it.");
+  text.Gauge("gearstalkd_job_memory_bytes", JobMemory(), "Memory of all jobs with their bodies.");
+  text.Gauge("gearstalkd_table_memory_bytes", TableMemory(),
+             "Memory of tubes, watches and those who wait for jobs.");
   text.Gauge(
-          "gearstalkd_transfer_held_jobs",
-          "Jobs that move in or out: stored, in no queue, and not among those of gearstalkd_jobs.")
-      .Add(engine.transfers().held());
-  text.Gauge("gearstalkd_tubes", "Tubes, which are functions.").Add(stats.tubes);
-  text.Gauge("gearstalkd_remembered_keys", "Keys of finished jobs that stay taken.")
-      .Add(stats.remembered_keys);
-  text.Gauge("gearstalkd_draining", "1 while no new jobs are taken.")
-      .Add(std::uint64_t{engine.draining()});
+      "gearstalkd_transfer_held_jobs", engine.transfers().held(),
+      "Jobs that move in or out: stored, in no queue, and not among those of gearstalkd_jobs.");
+  text.Gauge("gearstalkd_tubes", stats.tubes, "Tubes, which are functions.");
+  text.Gauge("gearstalkd_remembered_keys", stats.remembered_keys,
+             "Keys of finished jobs that stay taken.");
+  text.Gauge("gearstalkd_draining", engine.draining(), "1 while no new jobs are taken.");
 }
 
 void AddSchedules(const Engine& engine, MetricText& text) {

@@ -45,12 +45,11 @@ MetricText& MetricText::AddTimes(std::span<const Time> bounds,
 
 std::string MetricText::Take() {
   std::string text = prometheus::TextSerializer().Serialize(families_);
-  if (!families_.empty() && families_.front().name == continued_) {
+  if (std::exchange(goes_on_, false)) {
     // The text before has "# HELP ..." and "# TYPE ...".
     for (int line = 0; line < 2; ++line) text.erase(0, text.find('\n') + 1);
   }
   families_.clear();
-  continued_.clear();
   return text;
 }
 

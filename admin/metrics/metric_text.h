@@ -2,6 +2,7 @@
 
 #include <prometheus/metric_family.h>
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -30,8 +31,19 @@ class MetricText {
   MetricText& Histogram(std::string_view name, std::string_view help) {
     return Begin(prometheus::MetricType::Histogram, name, help);
   }
+  // Families of one number, or of one histogram.
+  void Gauge(std::string_view name, auto value, std::string_view help) {
+    Gauge(name, help).Add(value);
+  }
+  void Counter(std::string_view name, auto value, std::string_view help) {
+    Counter(name, help).Add(value);
+  }
+  void Histogram(std::string_view name, const auto& times, std::string_view help) {
+    Histogram(name, help).Add(times);
+  }
   MetricText& Add(double value, Labels labels = {});
-  MetricText& Add(std::uint64_t value, Labels labels = {}) {
+  template <std::integral Number>
+  MetricText& Add(Number value, Labels labels = {}) {
     return Add(static_cast<double>(value), labels);
   }
   template <Time kLeast, std::size_t kCount>
@@ -39,8 +51,8 @@ class MetricText {
     return AddTimes(times.kBounds, times.counts(), times.sum_seconds(), labels);
   }
 
-  // Continues a family whose head is in a text that Take returned before.
-  void GoOn(std::string_view name) { continued_ = name; }
+  // The head of the first family is in a text that Take returned before.
+  void GoOn() { goes_on_ = true; }
   std::string Take();
 
  private:
@@ -51,7 +63,7 @@ class MetricText {
   MetricText& Begin(prometheus::MetricType type, std::string_view name, std::string_view help);
 
   std::vector<prometheus::MetricFamily> families_;
-  std::string continued_;
+  bool goes_on_ = false;
 };
 
 }  // namespace gearstalk

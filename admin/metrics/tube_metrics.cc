@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "admin/metrics/job_metrics.h"
+#include "admin/metrics/metric_text.h"
 #include "broker/base/utf8.h"
 #include "broker/engine/groups.h"
 
@@ -54,11 +56,6 @@ constexpr std::size_t kJobs = 0, kAgeAtReserve = kGauges - 1;
 
 constexpr std::string_view kJobStates[] = {"ready", "reserved", "delayed", "buried"};
 
-// In the order of kJobStates.
-std::array<std::uint64_t, 4> JobsOf(const Tube& tube) {
-  return {tube.ready(), tube.reserved(), tube.delayed(), tube.buried()};
-}
-
 void Begin(std::size_t family, MetricText& text) {
   if (family == kAgeAtReserve) {
     text.Histogram(kTubeGauges[family].name, kTubeGauges[family].help);
@@ -70,9 +67,51 @@ void Begin(std::size_t family, MetricText& text) {
   }
 }
 
-std::string NameOf(std::size_t family) {
-  if (family < kGauges) return std::string(kTubeGauges[family].name);
-  return JobCounters()[family - kGauges].tube_name();
+using Named = std::optional<std::vector<std::uint64_t>>;
+
+// The next tube of `named`, or of all. `place`, in `named` or the last id, moves on. Leaves out
+// tubes that are gone.
+const Tube* NextTube(const Engine& engine, const Named& named, std::uint64_t& place) {
+  while (named && place < named->size()) {
+    if (const Tube* const tube = TubeOfId(engine, (*named)[place++])) return tube;
+  }
+  const Tube* const tube = named ? nullptr : engine.NextTube(place);
+  if (tube != nullptr) place = tube->id();
+  return tube;
+}
+
+using JobsByState = std::array<std::uint64_t, std::size(kJobStates)>;
+
+JobsByState JobsOf(const Tube& tube) {
+  return {tube.ready(), tube.reserved(), tube.delayed(), tube.buried()};
+}
+
+// Adds its number of the family to the text, and its jobs to `jobs`.
+void AddTube(const Tube& tube, std::size_t family, Time now, MetricText& text, JobsByState& jobs) {
+  const std::string label = TubeLabel(tube);
+  if (family >= kGauges) {
+    text.Add(JobCounters()[family - kGauges].Of(tube), {{"tube", label}});
+  } else if (const auto of = kTubeGauges[family].value; of != nullptr) {
+    if (const auto value = of(tube, now)) text.Add(*value, {{"tube", label}});
+  } else if (family == kAgeAtReserve) {
+    if (tube.groups() != nullptr) text.Add(tube.groups()->ages(), {{"tube", label}});
+  } else {
+    const JobsByState its_jobs = JobsOf(tube);
+    for (std::size_t state = 0; state < jobs.size(); ++state) {
+      text.Add(its_jobs[state], {{"tube", label}, {"state", kJobStates[state]}});
+      jobs[state] += its_jobs[state];
+    }
+  }
+}
+
+// `named`: the jobs of the tubes that have a label.
+void AddOthers(const EngineStats& stats, const JobsByState& named, MetricText& text) {
+  const JobsByState all = {stats.ready, stats.reserved, stats.delayed, stats.buried};
+  for (std::size_t state = 0; state < all.size(); ++state) {
+    // The tubes were counted in earlier rounds of the loop and may have had more jobs.
+    text.Add(all[state] - std::min(all[state], named[state]),
+             {{"tube", kOtherTubes}, {"state", kJobStates[state]}});
+  }
 }
 
 }  // namespace
@@ -97,65 +136,27 @@ std::string TubeLabel(const Tube& tube) {
   return label;
 }
 
-TubeMetrics::TubeMetrics(const Engine& engine, Time now,
-                         std::optional<std::vector<std::uint64_t>> named)
-    : engine_(engine), now_(now), named_(std::move(named)) {}
-
-// Leaves out tubes that are gone.
-const Tube* TubeMetrics::NextTube() {
-  if (!named_) {
-    const Tube* tube = engine_.NextTube(cursor_);
-    if (tube != nullptr) cursor_ = tube->id();
-    return tube;
-  }
-  while (place_ < named_->size()) {
-    const std::uint64_t id = (*named_)[place_++];
-    if (const Tube* tube = TubeOfId(engine_, id)) return tube;
-  }
-  return nullptr;
-}
-
-bool TubeMetrics::Advance(MetricText& text) {
-  Begin(family_, text);
-  if (cursor_ > 0 || place_ > 0) text.GoOn(NameOf(family_));
-  for (std::size_t i = 0; i < kSlice; ++i) {
-    if (const Tube* tube = NextTube()) {
-      AddTube(*tube, text);
-      continue;
+HttpBody ReadTubes(const Engine& engine, Time now, Named named) {
+  constexpr std::size_t kSlice = 64;  // tubes
+  MetricText text;
+  std::string piece;
+  JobsByState jobs{};  // of the tubes so far
+  for (std::size_t family = 0; family < kGauges + JobCounters().size(); ++family) {
+    Begin(family, text);
+    std::uint64_t place = 0;
+    for (std::size_t told = 1; const Tube* const tube = NextTube(engine, named, place); ++told) {
+      AddTube(*tube, family, now, text, jobs);
+      if (told % kSlice > 0) continue;
+      piece = text.Take();
+      co_yield piece;
+      Begin(family, text);
+      text.GoOn();
     }
-    if (family_ == kJobs && named_) AddOthers(text);
-    cursor_ = place_ = 0;
-    return ++family_ < kGauges + JobCounters().size();
+    if (family == kJobs && named) AddOthers(engine.Stats(), jobs, text);
+    piece = text.Take();
+    co_yield piece;
   }
-  return true;
-}
-
-void TubeMetrics::AddTube(const Tube& tube, MetricText& text) {
-  const std::string label = TubeLabel(tube);
-  if (family_ >= kGauges) {
-    text.Add(JobCounters()[family_ - kGauges].Of(tube), {{"tube", label}});
-  } else if (const auto of = kTubeGauges[family_].value; of != nullptr) {
-    if (const auto value = of(tube, now_)) text.Add(*value, {{"tube", label}});
-  } else if (family_ == kAgeAtReserve) {
-    if (tube.groups() != nullptr) text.Add(tube.groups()->ages(), {{"tube", label}});
-  } else {
-    const auto jobs = JobsOf(tube);
-    for (std::size_t state = 0; state < jobs.size(); ++state) {
-      text.Add(jobs[state], {{"tube", label}, {"state", kJobStates[state]}});
-      jobs_[state] += jobs[state];
-    }
-  }
-}
-
-void TubeMetrics::AddOthers(MetricText& text) {
-  const EngineStats stats = engine_.Stats();
-  const std::array<std::uint64_t, 4> all = {stats.ready, stats.reserved, stats.delayed,
-                                            stats.buried};
-  for (std::size_t state = 0; state < all.size(); ++state) {
-    // The tubes were counted in earlier rounds of the loop and may have had more jobs.
-    text.Add(all[state] - std::min(all[state], jobs_[state]),
-             {{"tube", kOtherTubes}, {"state", kJobStates[state]}});
-  }
+  co_return std::string();
 }
 
 }  // namespace gearstalk
