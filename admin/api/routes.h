@@ -20,10 +20,10 @@ struct Route {
   bool server;  // concerns the server: refused to callers with only some tubes
   Reply (*handler)(Call&);
   std::string_view summary;
-  std::string_view action = {};  // recorded as
-  std::string_view query = {};   // names of parameters, separated by spaces
-  std::string_view body = {};    // schema of the request
   std::string_view answer = {};  // schema of the answer; empty: no JSON
+  std::string_view query = {};   // names of parameters, separated by spaces
+  std::string_view action = {};  // recorded as
+  std::string_view body = {};    // schema of the request
   std::string_view statuses = "200";
 };
 
