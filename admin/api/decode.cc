@@ -3,6 +3,7 @@
 
 #include "admin/api/decode.h"
 
+#include <absl/strings/escaping.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +15,28 @@
 
 namespace gearstalk::api {
 namespace {
+
+constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
+
+// Numbers beyond 2^53 are texts.
+Json NumberOf(std::uint64_t number) {
+  return number > kExact ? Json(fmt::format("{}", number)) : Json(number);
+}
+
+Json NumberOf(std::int64_t number) {
+  if (number >= 0) return NumberOf(static_cast<std::uint64_t>(number));
+  return number < -static_cast<std::int64_t>(kExact) ? Json(fmt::format("{}", number))
+                                                     : Json(number);
+}
+
+// Text as it is, other bytes as {"__base64": ...}.
+Json BytesValue(std::string_view bytes) {
+  return IsUtf8(bytes) ? Json(std::string(bytes)) : Json{{"__base64", ToBase64(bytes)}};
+}
+
+Decoded Undecodable(std::string_view as, std::string error) {
+  return {std::string(as), nullptr, std::move(error)};
+}
 
 class PhpReader {
  public:
@@ -281,8 +304,17 @@ Decoded Build(std::string_view bytes, nlohmann::detail::input_format_t format,
   return {std::string(as), builder.Take(), ""};
 }
 
+Decoded DecodePhp(std::string_view bytes) { return PhpReader(bytes).Read(); }
+
+Decoded DecodeJson(std::string_view bytes) {
+  return Build(bytes, nlohmann::detail::input_format_t::json, "json");
+}
+
+Decoded DecodeMsgpack(std::string_view bytes) {
+  return Build(bytes, nlohmann::detail::input_format_t::msgpack, "msgpack");
+}
+
 constexpr std::size_t kLeastBase64 = 16;  // bytes, for `auto`
-constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
 
 // Without control bytes but tab, LF and CR.
 bool IsText(std::string_view bytes) {
@@ -299,14 +331,7 @@ Decoded DecodeText(std::string_view bytes) {
 }
 
 std::string HexOf(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(2 * bytes.size());
-  for (const char c : bytes) {
-    hex += kDigits[static_cast<unsigned char>(c) >> 4];
-    hex += kDigits[static_cast<unsigned char>(c) & 0xF];
-  }
-  return hex;
+  return absl::BytesToHexString({bytes.data(), bytes.size()});
 }
 
 // `readable`: refuses base64 of other bytes than a known format, because many words and numbers are
@@ -343,34 +368,6 @@ Decoded Detect(std::string_view bytes) {
 }
 
 }  // namespace
-
-Decoded DecodePhp(std::string_view bytes) { return PhpReader(bytes).Read(); }
-
-Decoded DecodeJson(std::string_view bytes) {
-  return Build(bytes, nlohmann::detail::input_format_t::json, "json");
-}
-
-Decoded DecodeMsgpack(std::string_view bytes) {
-  return Build(bytes, nlohmann::detail::input_format_t::msgpack, "msgpack");
-}
-
-Json NumberOf(std::uint64_t number) {
-  return number > kExact ? Json(fmt::format("{}", number)) : Json(number);
-}
-
-Json NumberOf(std::int64_t number) {
-  if (number >= 0) return NumberOf(static_cast<std::uint64_t>(number));
-  return number < -static_cast<std::int64_t>(kExact) ? Json(fmt::format("{}", number))
-                                                     : Json(number);
-}
-
-Json BytesValue(std::string_view bytes) {
-  return IsUtf8(bytes) ? Json(std::string(bytes)) : Json{{"__base64", ToBase64(bytes)}};
-}
-
-Decoded Undecodable(std::string_view as, std::string error) {
-  return {std::string(as), nullptr, std::move(error)};
-}
 
 Decoded Decode(std::string_view bytes, std::string_view as) {
   if (bytes.size() > kMaxDecoded) return Undecodable(as, "it is larger than 256 KiB");

@@ -23,16 +23,4 @@ struct Decoded {
 // One of auto, text, json, base64, hex, php, msgpack.
 Decoded Decode(std::string_view bytes, std::string_view as);
 
-// Each a value, or why there is none.
-Decoded DecodeJson(std::string_view bytes);
-Decoded DecodePhp(std::string_view bytes);
-Decoded DecodeMsgpack(std::string_view bytes);
-
-// Numbers beyond 2^53 are texts.
-Json NumberOf(std::int64_t number);
-Json NumberOf(std::uint64_t number);
-// Text as it is, other bytes as {"__base64": ...}.
-Json BytesValue(std::string_view bytes);
-Decoded Undecodable(std::string_view as, std::string error);
-
 }  // namespace gearstalk::api
