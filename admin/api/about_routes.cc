@@ -48,10 +48,10 @@ Reply GetIndex(Call& call) {
 }
 
 Reply GetOpenApi(Call& call) {
-  return OnSideThread(call.services.side,
-                      [version = call.services.host.Facts().version, root = LocationOf(call, "")] {
-                        return Dump(OpenApi(version, root));
-                      });
+  return OnSideThread(call.services.side, [version = call.services.host.Facts().version,
+                                           root = LocationOf(call.services, "")] {
+    return Dump(OpenApi(version, root));
+  });
 }
 
 Reply GetSession(Call& call) { return Reply::Of(SessionObject(call.caller)); }

@@ -116,24 +116,18 @@ Reply CopyJob(Call& call) {
   if (job == nullptr) return NoSuch("job");
   const std::string tube = to.value_or(job->tube().name());
   if (auto problem = CheckTubeName(call, tube, "to")) return std::move(*problem);
-  const std::string path = LocationOf(call, "/jobs/");
-  return WithBody(call.services, *job,
-                  [&services = call.services, tube, priority, ttr, delay, path](const Job& whole) {
-                    Engine& engine = services.engine;
-                    JobPtr copy = CopyOf(whole);
-                    if (copy == nullptr) return Refused(engine.RefuseBody(), tube);
-                    if (priority) copy->priority = static_cast<std::uint32_t>(*priority);
-                    if (ttr) copy->ttr_s = std::max(static_cast<std::uint32_t>(*ttr), 1U);
-                    copy->delay_s = static_cast<std::uint32_t>(delay);
-                    return PutInto(services, tube, std::move(copy),
-                                   [&services, tube, path](const Added& added) {
-                                     if (!added.ok()) return Refused(added.code, tube);
-                                     Reply reply = JobReply(services, added.id, added.lsn);
-                                     reply.status = 201;
-                                     return std::move(reply).With("Location",
-                                                                  path + std::to_string(added.id));
-                                   });
-                  });
+  return WithBody(
+      call.services, *job,
+      [&services = call.services, tube, priority, ttr, delay](const Job& whole) {
+        JobPtr copy = CopyOf(whole);
+        if (copy == nullptr) return Refused(services.engine.RefuseBody(), tube);
+        if (priority) copy->priority = static_cast<std::uint32_t>(*priority);
+        if (ttr) copy->ttr_s = std::max(static_cast<std::uint32_t>(*ttr), 1U);
+        copy->delay_s = static_cast<std::uint32_t>(delay);
+        return PutInto(services, tube, std::move(copy), [&services, tube](const Added& added) {
+          return added.ok() ? PutReply(services, added.id, added.lsn) : Refused(added.code, tube);
+        });
+      });
 }
 
 }  // namespace gearstalk::api

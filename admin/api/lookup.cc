@@ -16,8 +16,8 @@ constexpr std::size_t kMaxTubeName = 512;  // bytes
 
 }  // namespace
 
-std::string LocationOf(const Call& call, std::string_view path) {
-  return fmt::format("{}/api/v1{}", call.services.guard.settings().base_path, path);
+std::string LocationOf(const Services& services, std::string_view path) {
+  return fmt::format("{}/api/v1{}", services.guard.settings().base_path, path);
 }
 
 const Tube* TubeOf(Call& call) {
@@ -44,6 +44,12 @@ Reply JobReply(const Services& services, JobId id, Lsn lsn) {
   const Job* const job = services.engine.Find(id);
   if (job == nullptr) return NoSuch("job");
   return Reply::Of(JobObject(services.engine, *job, services.Now(), false)).Durable(lsn);
+}
+
+Reply PutReply(const Services& services, JobId id, Lsn lsn) {
+  Reply reply = JobReply(services, id, lsn);
+  if (!reply.problem) reply.status = 201;
+  return std::move(reply).With("Location", LocationOf(services, fmt::format("/jobs/{}", id)));
 }
 
 JobPtr CopyOf(const Job& job) {

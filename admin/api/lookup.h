@@ -18,10 +18,12 @@ Problem NoSuch(std::string_view what);
 std::uint64_t NumberOf(std::string_view argument);
 
 // The address for clients of `path`, which is below /api/v1: with the prefix of a proxy in front.
-std::string LocationOf(const Call& call, std::string_view path);
+std::string LocationOf(const Services& services, std::string_view path);
 
 // The answer to an act on a job: the job as it is now. It leaves when the act is durable.
 Reply JobReply(const Services& services, JobId id, Lsn lsn);
+// The same of a job that the act has put, with its address.
+Reply PutReply(const Services& services, JobId id, Lsn lsn);
 // A new job with the body (which is in memory), priority and TTR of `job`, without its key.
 // nullptr: no memory.
 JobPtr CopyOf(const Job& job);

@@ -112,7 +112,7 @@ Reply BeginOperation(Call& call) {
       {*action, std::move(filter), given, to.value_or(""), call.caller, call.request_id}, call.now);
   if (operation == nullptr) return Problem{"busy", "four operations are under way"};
   return AwaitCount(call.services, operation->id(),
-                    LocationOf(call, fmt::format("/operations/{}", operation->id())));
+                    LocationOf(call.services, fmt::format("/operations/{}", operation->id())));
 }
 
 Reply GetOperation(Call& call) {

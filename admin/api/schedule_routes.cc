@@ -41,20 +41,18 @@ Task SchedulePage(const Schedules& schedules, Grant grant, Page page) {
   co_return page.Finish();
 }
 
-Reply Ran(const Services& services, const RunningSchedule& schedule, const Outcome& outcome,
-          const std::string& path) {
+Reply Ran(const Services& services, const RunningSchedule& schedule, const Outcome& outcome) {
   if (outcome.code == Code::kInUse) {
     return Problem{"in-use", "the job of the last run is not finished, and runs may not overlap"};
   }
   if (!outcome.ok()) return RefusalOf(outcome.code, schedule.entry.tube);
-  Reply reply = JobReply(services, schedule.last_job, outcome.lsn);
+  Reply reply = PutReply(services, schedule.last_job, outcome.lsn);
   reply.made = schedule.last_job;
-  if (!reply.problem) reply.status = 201;
-  return std::move(reply).With("Location", path + std::to_string(schedule.last_job));
+  return reply;
 }
 
 // Its job waits to be compared with one whose body is read.
-Task RunWhenCompared(const Services& services, std::string name, std::string path) {
+Task RunWhenCompared(const Services& services, std::string name) {
   const Time asked = services.Now();
   Schedules& schedules = services.engine.schedules();
   while (services.Now() - asked <= kBodyPatience) {
@@ -64,7 +62,7 @@ Task RunWhenCompared(const Services& services, std::string name, std::string pat
     if (Waits(schedule->compared)) continue;
     const Outcome outcome = schedules.Run(services.Now(), name);
     if (outcome.code == Code::kNotFound) co_return NoSuch("schedule");
-    if (!Waits(schedule->compared)) co_return Ran(services, *schedule, outcome, path);
+    if (!Waits(schedule->compared)) co_return Ran(services, *schedule, outcome);
   }
   co_return NoDisk();
 }
@@ -84,9 +82,8 @@ Reply RunSchedule(Call& call) {
   const RunningSchedule* const schedule = ScheduleOf(call);
   if (schedule == nullptr) return NoSuch("schedule");
   const Outcome outcome = call.engine().schedules().Run(call.now, schedule->entry.name);
-  const std::string path = LocationOf(call, "/jobs/");
-  if (Waits(schedule->compared)) return RunWhenCompared(call.services, schedule->entry.name, path);
-  return Ran(call.services, *schedule, outcome, path);
+  if (Waits(schedule->compared)) return RunWhenCompared(call.services, schedule->entry.name);
+  return Ran(call.services, *schedule, outcome);
 }
 
 Reply EnableSchedule(Call& call) {

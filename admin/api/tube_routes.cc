@@ -63,7 +63,7 @@ Reply CreateTube(Call& call) {
   const Outcome outcome = call.engine().CreateFunction(*name);
   if (!outcome.ok()) return RefusalOf(outcome.code, *name);
   return TubeReply(call, outcome, made ? 200 : 201)
-      .With("Location", LocationOf(call, "/tubes/" + RefOf(*name)));
+      .With("Location", LocationOf(call.services, "/tubes/" + RefOf(*name)));
 }
 
 Reply GetTube(Call& call) {
@@ -153,8 +153,7 @@ Reply PutJob(Call& call) {
   job->ttr_s = std::max(static_cast<std::uint32_t>(ttr), 1U);  // as for beanstalk's clients
   return PutInto(
       call.services, tube, std::move(job),
-      [&services = call.services, tube,
-       path = LocationOf(call, "/jobs/")](const Added& added) -> Reply {
+      [&services = call.services, tube](const Added& added) -> Reply {
         if (!added.ok()) return RefusalOf(added.code, tube);
         if (services.engine.Find(added.id) == nullptr) {
           Reply taken = Problem{
@@ -163,10 +162,10 @@ Reply PutJob(Call& call) {
           taken.made = added.id;
           return taken;
         }
-        Reply reply = JobReply(services, added.id, added.lsn);
+        Reply reply = PutReply(services, added.id, added.lsn);
         reply.made = added.id;
-        if (!added.joined) reply.status = 201;
-        return std::move(reply).With("Location", path + std::to_string(added.id));
+        if (added.joined) reply.status = 200;
+        return reply;
       });
 }
 
