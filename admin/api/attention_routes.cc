@@ -144,20 +144,11 @@ std::string ServerReason(Concern kind, const Concerns& concerns, const Engine& e
 }
 
 std::string LinkOf(Concern kind) {
-  switch (kind) {
-    case Concern::kBuried:
-      return "#/failures?since=24h";
-    case Concern::kSchedules:
-      return "#/schedules";
-    case Concern::kUnserved:
-    case Concern::kFallsBehind:
-    case Concern::kSilentWorkers:
-    case Concern::kHeldBack:
-    case Concern::kPaused:
-      return fmt::format("#/tubes?only={}", kConcernNames[static_cast<std::size_t>(kind)]);
-    default:
-      return "#/server";
-  }
+  const auto number = static_cast<std::size_t>(kind);
+  if (kind == Concern::kBuried) return "#/failures?since=24h";
+  if (kind == Concern::kSchedules) return "#/schedules";
+  if (number >= kTubeConcerns) return "#/server";
+  return fmt::format("#/tubes?only={}", kConcernNames[number]);
 }
 
 using Named = std::pair<std::uint64_t, Finding>;  // jobs, and the tube that has them
