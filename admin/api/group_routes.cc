@@ -15,28 +15,20 @@ namespace {
 
 using Sort = GroupList::Sort;
 
-constexpr std::pair<std::string_view, Sort> kSorts[] = {
-    {"name", Sort::kName},       {"ready", Sort::kReady},          {"reserved", Sort::kReserved},
-    {"delayed", Sort::kDelayed}, {"handed_out", Sort::kHandedOut}, {"oldest", Sort::kOldest}};
-
-// What a row is sorted by, as a cursor holds it.
-std::uint64_t NumberOf(const GroupRow& row, Sort sort) {
-  switch (sort) {
-    case Sort::kReady:
-      return row.ready;
-    case Sort::kReserved:
-      return row.reserved;
-    case Sort::kDelayed:
-      return row.delayed;
-    case Sort::kHandedOut:
-      return row.handed_out;
-    case Sort::kOldest:
-      return static_cast<std::uint64_t>(row.oldest);
-    case Sort::kName:
-      break;
-  }
-  return 0;
-}
+struct GroupOrder {
+  std::string_view name;
+  Sort sort;
+  std::uint64_t (*number)(const GroupRow& row);  // what a row is sorted by, as a cursor holds it
+};
+constexpr GroupOrder kGroupOrders[] = {
+    {"name", Sort::kName, [](const GroupRow&) { return std::uint64_t{0}; }},
+    {"ready", Sort::kReady, [](const GroupRow& row) { return row.ready; }},
+    {"reserved", Sort::kReserved, [](const GroupRow& row) { return row.reserved; }},
+    {"delayed", Sort::kDelayed, [](const GroupRow& row) { return row.delayed; }},
+    {"handed_out", Sort::kHandedOut, [](const GroupRow& row) { return row.handed_out; }},
+    {"oldest", Sort::kOldest,
+     [](const GroupRow& row) { return static_cast<std::uint64_t>(row.oldest); }},
+};
 
 // Only its name and what it is sorted by.
 GroupRow RowAt(const Cursor& cursor) {
@@ -49,11 +41,11 @@ GroupRow RowAt(const Cursor& cursor) {
           .oldest = static_cast<Time>(std::min<std::uint64_t>(number, kNever))};
 }
 
-Task GroupPage(const Services& services, std::uint64_t tube_id, Sort sort, bool descending,
-               Page page) {
+Task GroupPage(const Services& services, std::uint64_t tube_id, const GroupOrder& order,
+               bool descending, Page page) {
   std::optional<GroupRow> after;
   if (page.after) after = RowAt(*page.after);
-  GroupList list(sort, descending, page.limit, std::move(after));
+  GroupList list(order.sort, descending, page.limit, std::move(after));
   for (;;) {
     const Tube* const tube = TubeOfId(services.engine, tube_id);
     if (tube == nullptr || tube->groups() == nullptr || list.Look(*tube->groups())) break;
@@ -62,7 +54,7 @@ Task GroupPage(const Services& services, std::uint64_t tube_id, Sort sort, bool 
   page.scanned = list.total();
   const std::vector<GroupRow> rows = list.Take();
   for (const GroupRow& row : rows) page.Add(GroupObject(row, services.Now()));
-  if (page.full()) page.GoOn({{NumberOf(rows.back(), sort)}, rows.back().name});
+  if (page.full()) page.GoOn({{order.number(rows.back())}, rows.back().name});
   co_return page.Finish({{"total", list.total()}});
 }
 
@@ -74,15 +66,13 @@ Reply ListGroups(Call& call) {
   Fields fields = Fields::OfQuery(call.request.query);
   const std::string word =
       fields.Word("sort", {"name", "ready", "reserved", "delayed", "handed_out", "oldest"});
-  const std::string order = fields.Word("order", {"asc", "desc"});
+  const std::string direction = fields.Word("order", {"asc", "desc"});
   Page page = Page::Of(fields, call.request, 1);
   if (!fields.Finish()) return fields.problem();
-  Sort sort = Sort::kReady;
-  for (const auto& [name, value] : kSorts) {
-    if (name == word) sort = value;
-  }
-  const bool descending = order.empty() ? sort != Sort::kName : order == "desc";
-  return GroupPage(call.services, tube->id(), sort, descending, std::move(page));
+  const auto* const order =
+      std::ranges::find(kGroupOrders, word.empty() ? "ready" : word, &GroupOrder::name);
+  const bool descending = direction.empty() ? order->sort != Sort::kName : direction == "desc";
+  return GroupPage(call.services, tube->id(), *order, descending, std::move(page));
 }
 
 }  // namespace gearstalk::api
