@@ -25,7 +25,9 @@ namespace fs = std::filesystem;
 constexpr char kDataDir[] = "/var/lib/gearstalkd";
 constexpr int kTries = 10;
 
-Status Failed(const std::string& path, int error) {
+// Of a call of the file system: 0, or a negative error.
+Status Outcome(const std::string& path, int error) {
+  if (error == 0) return {};
   return {Code::kIo, path + ": " + std::generic_category().message(-error)};
 }
 
@@ -34,24 +36,21 @@ Status CopyFile(const fs::path& from, const fs::path& to, std::uint64_t& bytes) 
   FileSystem& files = SystemFileSystem();
   const auto source = files.Open(from, FileSystem::Mode::kRead);
   if (source.error == -ENOENT) return {Code::kNotFound, from.string() + " is gone"};
-  if (source.file == nullptr) return Failed(from, source.error);
+  if (source.file == nullptr) return Outcome(from, source.error);
   const auto target = files.Open(to, FileSystem::Mode::kCreate);
-  if (target.file == nullptr) return Failed(to, target.error);
+  if (target.file == nullptr) return Outcome(to, target.error);
   std::string block(1 << 20, '\0');
   std::uint64_t offset = 0;
   for (;;) {
     const std::int64_t got = ReadFully(*source.file, offset, block.data(), block.size());
-    if (got < 0) return Failed(from, static_cast<int>(got));
+    if (got < 0) return Outcome(from, static_cast<int>(got));
     if (got == 0) break;
     const std::string_view read(block.data(), static_cast<std::size_t>(got));
-    if (const int error = WriteFully(*target.file, offset, read); error != 0) {
-      return Failed(to, error);
-    }
+    GS_TRY(Outcome(to, WriteFully(*target.file, offset, read)));
     offset += read.size();
   }
   bytes += offset;
-  const int error = target.file->Sync();
-  return error == 0 ? Status() : Failed(to, error);
+  return Outcome(to, target.file->Sync());
 }
 
 // The journal's files in the order in which they are copied: the state first, since it says how far
@@ -59,9 +58,7 @@ Status CopyFile(const fs::path& from, const fs::path& to, std::uint64_t& bytes) 
 // before, whole, even if the broker goes on to it meanwhile; then the others from the oldest one.
 Result<std::vector<std::string>> JournalFiles(const std::string& directory) {
   std::vector<std::string> names;
-  if (const int error = SystemFileSystem().List(directory, names); error != 0) {
-    return Failed(directory, error);
-  }
+  GS_TRY(Outcome(directory, SystemFileSystem().List(directory, names)));
   std::erase_if(names, [](const std::string& name) {
     return name != kStateName && SegmentNumber(name) == 0 && SetAsideId(name) == 0;
   });
@@ -92,8 +89,7 @@ Status CopyJournal(const std::string& from, const std::string& to, Copied& copie
     if (!status.ok()) return status;
     ++copied.files;
   }
-  const int error = SyncDirectory(SystemFileSystem(), to);
-  return error == 0 ? Status() : Failed(to, error);
+  return Outcome(to, SyncDirectory(SystemFileSystem(), to));
 }
 
 // Reads all of it, as a start would.
@@ -149,9 +145,7 @@ Status Backup(BackupOptions& options) {
     return status;
   }
   const fs::path parent = fs::absolute(name).parent_path();
-  if (const int failed = SyncDirectory(SystemFileSystem(), parent); failed != 0) {
-    return Failed(parent, failed);
-  }
+  GS_TRY(Outcome(parent, SyncDirectory(SystemFileSystem(), parent)));
   Tell(copied, name);
   return {};
 }
@@ -179,9 +173,7 @@ Status CopyLocked(const RestoreOptions& options, Copied& copied) {
   files.List(options.data_dir, names);
   for (const std::string& name : names) {
     const std::string path = fs::path(options.data_dir) / name;
-    if (const int error = files.GiveToOwnerOf(options.data_dir, path); error != 0) {
-      return Failed(path, error);
-    }
+    GS_TRY(Outcome(path, files.GiveToOwnerOf(options.data_dir, path)));
   }
   return {};
 }
@@ -189,8 +181,8 @@ Status CopyLocked(const RestoreOptions& options, Copied& copied) {
 Status Restore(RestoreOptions& options) {
   GS_TRY(JournalFiles(options.from));
   GS_TRY(Verify(options.from));
-  const int error = SystemFileSystem().MakeDirectory(options.data_dir);
-  if (error != 0 && error != -EEXIST) return Failed(options.data_dir, error);
+  const int made = SystemFileSystem().MakeDirectory(options.data_dir);
+  if (made != -EEXIST) GS_TRY(Outcome(options.data_dir, made));
   Copied copied;
   GS_TRY(CopyLocked(options, copied));
   GS_TRY(Verify(options.data_dir));
