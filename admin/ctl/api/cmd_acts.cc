@@ -237,20 +237,16 @@ int EachJob(Api& api, const std::string& action, const TransferOptions& options)
   return exit_code;
 }
 
-int MoveOrCopy(const Settings& settings, const TransferOptions& options, const char* action) {
-  if (options.ids.empty() && options.filter.tube.empty()) {
-    return Fail(kBadUsage, fmt::format("{}: expected ID..., or --tube TUBE", action));
-  }
-  return UseApi(settings, [&](Api& api) {
-    return options.ids.empty() ? RunOperation(api, action, options) : EachJob(api, action, options);
+Call MoveOrCopy(const char* action) {
+  return Bind<TransferOptions>([action](const Settings& settings, const TransferOptions& options) {
+    if (options.ids.empty() && options.filter.tube.empty()) {
+      return Fail(kBadUsage, fmt::format("{}: expected ID..., or --tube TUBE", action));
+    }
+    return UseApi(settings, [&](Api& api) {
+      return options.ids.empty() ? RunOperation(api, action, options)
+                                 : EachJob(api, action, options);
+    });
   });
-}
-
-int Move(const Settings& settings, TransferOptions& options) {
-  return MoveOrCopy(settings, options, "move");
-}
-int Copy(const Settings& settings, TransferOptions& options) {
-  return MoveOrCopy(settings, options, "copy");
 }
 
 struct ClearOptions : MatchingJobs {
@@ -298,10 +294,9 @@ std::vector<Command> ActCommands() {
        BindApi(Release)},
       {"delete", "Delete jobs", "gearstalkctl delete 17 18 --force", BindApi(Delete)},
       {"move", "Move jobs to another tube", "gearstalkctl move 17 18 --to mail.later",
-       Bind<TransferOptions>(Move)},
+       MoveOrCopy("move")},
       {"copy", "Copy jobs to a tube",
-       "gearstalkctl copy --tube mail --state buried --to mail.again --yes",
-       Bind<TransferOptions>(Copy)},
+       "gearstalkctl copy --tube mail --state buried --to mail.again --yes", MoveOrCopy("copy")},
       {"clear", "Delete all jobs of a tube that match",
        "gearstalkctl clear mail --state buried --yes", BindApi(Clear)},
       {"operations", "List acts on many jobs", "gearstalkctl operations", BindApi(Operations)},
