@@ -1,9 +1,11 @@
 #include "admin/move/gearman_client.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/endian/conversion.hpp>
 #include <utility>
 
 #include "broker/base/clock.h"
@@ -20,37 +22,20 @@ void AppendNumber(std::string& out, std::size_t number) {
 }
 
 std::uint32_t NumberAt(std::string_view bytes, std::size_t offset) {
-  std::uint32_t number = 0;
-  for (std::size_t i = 0; i < 4; ++i) {
-    number = number << 8 | static_cast<unsigned char>(bytes[offset + i]);
-  }
-  return number;
+  return boost::endian::load_big_u32(reinterpret_cast<const unsigned char*>(&bytes[offset]));
 }
 
-// How many arguments a packet has that comes to a client or a worker.
+// Packets that come to a client or a worker have one argument, but for these.
+using Arguments = std::pair<std::uint32_t, std::size_t>;
+constexpr Arguments kArguments[] = {
+    {packet::kNoop, 0},         {packet::kNoJob, 0},         {packet::kError, 2},
+    {packet::kWorkComplete, 2}, {packet::kWorkException, 2}, {packet::kWorkData, 2},
+    {packet::kWorkWarning, 2},  {packet::kWorkStatus, 3},    {packet::kJobAssignUniq, 4},
+    {packet::kJobAssignAll, 5}, {packet::kStatusRes, 5},     {packet::kStatusResUnique, 6}};
+
 std::size_t ArgumentsOf(std::uint32_t type) {
-  switch (type) {
-    case packet::kNoop:
-    case packet::kNoJob:
-      return 0;
-    case packet::kJobAssignUniq:
-      return 4;
-    case packet::kStatusRes:
-    case packet::kJobAssignAll:
-      return 5;
-    case packet::kStatusResUnique:
-      return 6;
-    case packet::kWorkStatus:
-      return 3;
-    case packet::kWorkComplete:
-    case packet::kWorkException:
-    case packet::kWorkData:
-    case packet::kWorkWarning:
-    case packet::kError:
-      return 2;
-    default:
-      return 1;
-  }
+  const auto* const found = std::ranges::find(kArguments, type, &Arguments::first);
+  return found == std::end(kArguments) ? 1 : found->second;
 }
 
 // Whether the bytes, as far as they have come, are the beginning of a packet.
@@ -98,20 +83,12 @@ Status GearmanClient::Fence() {
   }
 }
 
-void GearmanClient::Add(std::uint32_t type, const std::vector<std::string>& arguments) {
-  std::string data;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (i > 0) data += '\0';
-    data += arguments[i];
-  }
+void GearmanClient::Add(std::uint32_t type, const std::vector<std::string_view>& arguments) {
+  const std::string data = fmt::format("{}", fmt::join(arguments, std::string_view("\0", 1)));
   out_.append("\0REQ", 4);
   AppendNumber(out_, type);
   AppendNumber(out_, data.size());
   out_ += data;
-}
-
-void GearmanClient::Add(std::uint32_t type, std::initializer_list<std::string_view> arguments) {
-  Add(type, std::vector<std::string>(arguments.begin(), arguments.end()));
 }
 
 Result<bool> GearmanClient::TakePacket(Packet& packet) {

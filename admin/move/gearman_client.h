@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,8 +44,7 @@ class GearmanClient : public Client {
   static Result<std::unique_ptr<GearmanClient>> Connect(const Target& target);
   using Client::Client;
 
-  void Add(std::uint32_t type, std::initializer_list<std::string_view> arguments);
-  void Add(std::uint32_t type, const std::vector<std::string>& arguments);
+  void Add(std::uint32_t type, const std::vector<std::string_view>& arguments);
   // After its answer, the server has done everything before it. Other packets are dropped.
   Status Fence();
   // The next packet. kNotFound: none came in time. Without a time, silence for kSilenceMs is an

@@ -117,7 +117,7 @@ void Relay::Pass(const Packet& packet) {
   while (!handle.empty() && handle.back() == '\0') handle.pop_back();
   const auto known = handles_.find(handle);
   if (known == handles_.end()) return;
-  std::vector<std::string> arguments = packet.arguments;
+  std::vector<std::string_view> arguments(packet.arguments.begin(), packet.arguments.end());
   arguments[0] = known->second;
   worker_.Add(packet.type, arguments);
   const bool ends = packet.type == packet::kWorkComplete || packet.type == packet::kWorkFail ||
