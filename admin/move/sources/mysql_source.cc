@@ -10,17 +10,15 @@
 namespace gearstalk::ctl {
 namespace {
 
-std::string Quoted(const std::string& name) { return ctl::Quoted(name, '`'); }
-
 class MysqlSource final : public TableSource {
  public:
   MysqlSource(DatabaseUrl url, const SourceOptions& options)
-      : TableSource(options, "gearman_queue"), url_(std::move(url)) {}
+      : TableSource(options, "gearman_queue", '`'), url_(std::move(url)) {}
   ~MysqlSource() override {
     if (db_ != nullptr) mysql_close(db_);
   }
 
-  Status Open() {
+  Status Open() override {
     db_ = mysql_init(nullptr);
     mysql_options(db_, MYSQL_SET_CHARSET_NAME, options().charset.c_str());
     // For localhost, the library would take the server's default socket and ignore the port.
@@ -35,11 +33,6 @@ class MysqlSource final : public TableSource {
 
   std::string Name() const override {
     return fmt::format("mysql:{}/{}/{}", url_.Place(), url_.rest, table());
-  }
-  bool CanRetire() const override { return true; }
-  Status Retire() override {
-    const std::string rename = "RENAME TABLE " + Quoted(table()) + " TO " + Quoted(FreeTable());
-    return mysql_query(db_, rename.c_str()) == 0 ? Status() : Failed();
   }
 
  protected:
@@ -62,25 +55,19 @@ class MysqlSource final : public TableSource {
         }
         return std::nullopt;
       };
-      const auto when = text("when_to_run");
-      Row row{.unique = text("unique_key"),
-              .function = text("function_name"),
-              .data = text("data"),
-              .priority = NumberIn(text("priority"))};
-      SetTime(row, when.has_value(), NumberIn(when));
-      GS_TRY(visit(row));
+      const auto number = [&](std::string_view name) { return NumberIn(text(name)); };
+      GS_TRY(visit(RowOf(text, number)));
     }
     return mysql_errno(db_) == 0 ? Status() : Failed();
   }
 
- private:
-  bool Has(const std::string& name) const override {
-    const std::string query = "SELECT 1 FROM " + Quoted(name) + " LIMIT 0";
-    if (mysql_query(db_, query.c_str()) != 0) return false;
+  Status Execute(const std::string& statement) override {
+    if (mysql_query(db_, statement.c_str()) != 0) return Failed();
     mysql_free_result(mysql_store_result(db_));
-    return true;
+    return {};
   }
 
+ private:
   Status Failed() const { return {Code::kIo, Name() + ": " + mysql_error(db_)}; }
 
   const DatabaseUrl url_;
@@ -92,9 +79,7 @@ Result<std::unique_ptr<Source>> OpenMysql(const std::string& rest, const SourceO
   if (url.user.empty() || url.rest.empty()) {
     return Status(Code::kInvalid, "mysql: expected mysql://USER[:PW]@HOST[:PORT]/DB");
   }
-  auto source = std::make_unique<MysqlSource>(std::move(url), options);
-  GS_TRY(source->Open());
-  return std::unique_ptr<Source>(std::move(source));
+  return std::unique_ptr<Source>(std::make_unique<MysqlSource>(std::move(url), options));
 }
 
 }  // namespace

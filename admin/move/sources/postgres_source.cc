@@ -17,7 +17,7 @@ class PostgresSource final : public TableSource {
       : TableSource(options, "queue"), conninfo_(std::move(conninfo)) {}
   ~PostgresSource() override { PQfinish(db_); }
 
-  Status Open() {
+  Status Open() override {
     // Its message would repeat the text, which may contain a password.
     PQconninfoOption* const parts = PQconninfoParse(conninfo_.c_str(), nullptr);
     if (parts == nullptr) {
@@ -47,13 +47,6 @@ class PostgresSource final : public TableSource {
     return "postgres:" + text(PQhost(db_)) + ":" + text(PQport(db_)) + "/" + text(PQdb(db_)) + "/" +
            table();
   }
-  bool CanRetire() const override { return true; }
-  Status Retire() override {
-    const std::string rename =
-        "ALTER TABLE " + Quoted(table()) + " RENAME TO " + Quoted(FreeTable());
-    const Rows done(PQexec(db_, rename.c_str()), PQclear);
-    return PQresultStatus(done.get()) == PGRES_COMMAND_OK ? Status() : Failed();
-  }
 
  protected:
   Status ReadRows(const VisitRow& visit) override {
@@ -73,12 +66,13 @@ class PostgresSource final : public TableSource {
     return status;
   }
 
- private:
-  bool Has(const std::string& name) const override {
-    const Rows found(PQexec(db_, ("SELECT 1 FROM " + Quoted(name) + " LIMIT 0").c_str()), PQclear);
-    return PQresultStatus(found.get()) == PGRES_TUPLES_OK;
+  Status Execute(const std::string& statement) override {
+    const Rows done(PQexec(db_, statement.c_str()), PQclear);
+    const ExecStatusType state = PQresultStatus(done.get());
+    return state == PGRES_COMMAND_OK || state == PGRES_TUPLES_OK ? Status() : Failed();
   }
 
+ private:
   static std::optional<std::string_view> Text(const PGresult* rows, const char* name) {
     const int column = PQfnumber(rows, name);
     if (column < 0 || PQgetisnull(rows, 0, column) == 1) return std::nullopt;
@@ -99,20 +93,12 @@ class PostgresSource final : public TableSource {
     return static_cast<std::int64_t>(value);
   }
 
-  static Row RowOf(const PGresult* rows) {
-    Row row{.unique = Text(rows, "unique_key"),
-            .function = Text(rows, "function_name"),
-            .data = Text(rows, "data"),
-            .priority = Number(rows, "priority")};
-    SetTime(row, Text(rows, "when_to_run").has_value(), Number(rows, "when_to_run"));
-    return row;
-  }
-
   Status Take(const PGresult* rows, const VisitRow& visit) const {
     if (PQfnumber(rows, "unique_key") < 0 || PQfnumber(rows, "function_name") < 0) {
       return {Code::kIo, Name() + " is none of gearmand's"};
     }
-    return visit(RowOf(rows));
+    return visit(RowOf([&](const char* name) { return Text(rows, name); },
+                       [&](const char* name) { return Number(rows, name); }));
   }
 
   Status Failed() const { return {Code::kIo, Name() + ": " + PQerrorMessage(db_)}; }
@@ -124,10 +110,8 @@ class PostgresSource final : public TableSource {
 Result<std::unique_ptr<Source>> OpenPostgres(const std::string& rest,
                                              const SourceOptions& options) {
   // postgres://... is a URI of libpq as it stands.
-  auto source =
-      std::make_unique<PostgresSource>(rest.starts_with("//") ? "postgres:" + rest : rest, options);
-  GS_TRY(source->Open());
-  return std::unique_ptr<Source>(std::move(source));
+  const std::string conninfo = rest.starts_with("//") ? "postgres:" + rest : rest;
+  return std::unique_ptr<Source>(std::make_unique<PostgresSource>(conninfo, options));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class RedisSource final : public TableSource {
       : TableSource(options), url_(std::move(url)) {}
   ~RedisSource() override { redisFree(redis_); }
 
-  Status Open() {
+  Status Open() override {
     redis_ = redisConnect(url_.host.c_str(), static_cast<int>(url_.port));
     if (redis_ == nullptr || redis_->err != 0) return Failed(nullptr);
     std::vector<std::string> login = {"AUTH"};
@@ -154,9 +154,7 @@ Result<std::unique_ptr<Source>> OpenRedis(const std::string& rest, const SourceO
     return Status(Code::kInvalid, "redis: expected redis://[[USER]:PW@]HOST[:PORT]/N");
   }
   if (url.port == 0) url.port = 6379;
-  auto source = std::make_unique<RedisSource>(std::move(url), options);
-  GS_TRY(source->Open());
-  return std::unique_ptr<Source>(std::move(source));
+  return std::unique_ptr<Source>(std::make_unique<RedisSource>(std::move(url), options));
 }
 
 }  // namespace

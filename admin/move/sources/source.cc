@@ -263,7 +263,9 @@ Result<std::unique_ptr<Source>> OpenSource(const std::string& text, const Source
                                               .symbol = "gearstalk_open_source"}));
       make = *static_cast<const SourceMaker*>(loaded);
     }
-    return make(rest, options);
+    std::unique_ptr<Source> source = GS_TRY(make(rest, options));
+    GS_TRY(source->Open());
+    return source;
   }
   return Status(Code::kInvalid,
                 // What is behind it may be a password.

@@ -59,6 +59,8 @@ class Source {
   using Visit = std::function<Status(const SourceJob&)>;
 
   virtual ~Source() = default;
+  // Before anything else: connects, where there is a server.
+  virtual Status Open() { return {}; }
   // The first pass: all jobs, in the order of the source.
   virtual Status Read(Survey& survey, const Visit& visit) = 0;
   // The second pass; kInUse if it is not what the first one read.

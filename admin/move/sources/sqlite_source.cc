@@ -30,7 +30,7 @@ class SqliteSource final : public TableSource {
       : TableSource(options, "gearman_queue"), path_(std::move(path)) {}
   ~SqliteSource() override { sqlite3_close(db_); }
 
-  Status Open() {
+  Status Open() override {
     const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(path_.c_str(), &db_, flags, nullptr) != SQLITE_OK) return Failed();
     sqlite3_busy_timeout(db_, 5000);
@@ -40,7 +40,6 @@ class SqliteSource final : public TableSource {
   }
 
   std::string Name() const override { return "sqlite:" + path_; }
-  bool CanRetire() const override { return true; }
 
   Status Retire() override {
     sqlite3_close(db_);
@@ -48,10 +47,7 @@ class SqliteSource final : public TableSource {
     if (sqlite3_open_v2(path_.c_str(), &db_, SQLITE_OPEN_READWRITE, nullptr) != SQLITE_OK) {
       return Failed();
     }
-    const std::string rename =
-        "ALTER TABLE " + Quoted(table()) + " RENAME TO " + Quoted(FreeTable());
-    return sqlite3_exec(db_, rename.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK ? Status()
-                                                                                     : Failed();
+    return TableSource::Retire();
   }
 
  protected:
@@ -66,22 +62,21 @@ class SqliteSource final : public TableSource {
       }
       return -1;
     };
-    const int unique = column("unique_key"), function = column("function_name"),
-              priority = column("priority"), data = column("data"), when = column("when_to_run");
-    if (unique < 0 || function < 0) {
+    if (column("unique_key") < 0 || column("function_name") < 0) {
       return {Code::kIo, "table " + table() + " of " + path_ + " is none of gearmand's"};
     }
     for (;;) {
       const int step = sqlite3_step(raw);
       if (step == SQLITE_DONE) return {};
       if (step != SQLITE_ROW) return Failed();
-      Row row{.unique = Text(raw, unique),
-              .function = Text(raw, function),
-              .data = Text(raw, data),
-              .priority = Number(raw, priority)};
-      SetTime(row, Text(raw, when).has_value(), Number(raw, when));
-      GS_TRY(visit(row));
+      GS_TRY(visit(RowOf([&](std::string_view name) { return Text(raw, column(name)); },
+                         [&](std::string_view name) { return Number(raw, column(name)); })));
     }
+  }
+
+  Status Execute(const std::string& statement) override {
+    const int code = sqlite3_exec(db_, statement.c_str(), nullptr, nullptr, nullptr);
+    return code == SQLITE_OK ? Status() : Failed();
   }
 
  private:
@@ -96,11 +91,6 @@ class SqliteSource final : public TableSource {
     sqlite3* db = nullptr;
     if (sqlite3_open_v2(path_.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK) Touch(db);
     sqlite3_close(db);
-  }
-
-  bool Has(const std::string& name) const override {
-    const std::string query = "SELECT 1 FROM " + Quoted(name) + " LIMIT 1";
-    return sqlite3_exec(db_, query.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
   }
 
   Status Failed() const {
@@ -122,9 +112,7 @@ Result<std::unique_ptr<Source>> OpenSqlite(const std::string& rest, const Source
   std::error_code error;
   const std::string path = fs::weakly_canonical(fs::absolute(rest), error).string();
   if (!fs::exists(path, error)) return Status(Code::kIo, "sqlite:" + rest + ": no such file");
-  auto source = std::make_unique<SqliteSource>(path, options);
-  GS_TRY(source->Open());
-  return std::unique_ptr<Source>(std::move(source));
+  return std::unique_ptr<Source>(std::make_unique<SqliteSource>(path, options));
 }
 
 }  // namespace

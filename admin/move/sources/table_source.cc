@@ -28,10 +28,18 @@ std::string TableSource::Pass::Fingerprint() const {
   return fmt::format("table {:016x} of {} rows", hash, rows);
 }
 
-std::string TableSource::FreeTable() const {
-  std::string name = RetiredTable();
-  for (int number = 2; Has(name); ++number) name = fmt::format("{}_{}", RetiredTable(), number);
-  return name;
+std::string TableSource::Quoted(const std::string& name) const {
+  std::string quoted(1, quote_);
+  for (const char c : name) quoted.append(c == quote_ ? 2 : 1, c);
+  return quoted + quote_;
+}
+
+// To the first of `TABLE_imported`, `TABLE_imported_2`, ... that is not there.
+Status TableSource::Retire() {
+  if (!has_tables_) return Source::Retire();
+  std::string free = RetiredTable();
+  for (int number = 2; Has(free); ++number) free = fmt::format("{}_{}", RetiredTable(), number);
+  return Execute("ALTER TABLE " + Quoted(table_) + " RENAME TO " + Quoted(free));
 }
 
 Status TableSource::Read(Survey& survey, const Visit& visit) {

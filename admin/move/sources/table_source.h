@@ -19,13 +19,6 @@ struct Row {
   const char* refused = "";  // not empty: why it cannot be a job
 };
 
-// The name of a table in a statement.
-inline std::string Quoted(const std::string& name, char quote = '"') {
-  std::string quoted(1, quote);
-  for (const char c : name) quoted += c == quote ? std::string(2, c) : std::string(1, c);
-  return quoted + quote;
-}
-
 // nullopt: no number.
 inline std::optional<std::int64_t> NumberIn(std::optional<std::string_view> text) {
   std::int64_t value = 0;
@@ -34,33 +27,45 @@ inline std::optional<std::int64_t> NumberIn(std::optional<std::string_view> text
   return error == std::errc() && end == text->end() ? std::optional(value) : std::nullopt;
 }
 
-// `there`: it has a time; without a number this is none that gearmand has written.
-inline void SetTime(Row& row, bool there, std::optional<std::int64_t> when_to_run) {
-  row.when_to_run = when_to_run;
-  if (there && !when_to_run.has_value()) row.refused = "its time is no number";
+// A row of gearmand's columns: `text` and `number` give that of a name.
+Row RowOf(auto&& text, auto&& number) {
+  Row row{.unique = text("unique_key"),
+          .function = text("function_name"),
+          .data = text("data"),
+          .priority = number("priority"),
+          .when_to_run = number("when_to_run")};
+  // A time that is none that gearmand has written.
+  if (text("when_to_run") && !row.when_to_run) row.refused = "its time is no number";
+  return row;
 }
 
 // The common part of all stores: makes jobs of rows, and checks that two passes find the same.
 class TableSource : public Source {
  public:
-  // `usual_table` is read if the options name none; empty: the store has no tables.
-  explicit TableSource(const SourceOptions& options, std::string_view usual_table = {})
-      : options_(options), table_(options.table.empty() ? usual_table : options.table) {}
+  // `usual_table` is read if the options name none; empty: the store has no tables. `quote` stands
+  // around names in its statements.
+  explicit TableSource(const SourceOptions& options, std::string_view usual_table = {},
+                       char quote = '"')
+      : options_(options),
+        table_(options.table.empty() ? usual_table : options.table),
+        has_tables_(!usual_table.empty()),
+        quote_(quote) {}
 
   Status Read(Survey& survey, const Visit& visit) final;
   Status ReadAgain(const Visit& visit) final;
   void SetClasses(const Classes& classes) final { classes_ = classes; }
+  bool CanRetire() const final { return has_tables_; }
+  // Renames the table.
+  Status Retire() override;
 
  protected:
   using VisitRow = std::function<Status(const Row&)>;
   // All rows in an order that stays the same.
   virtual Status ReadRows(const VisitRow& visit) = 0;
-  // Whether the store has a table of this name.
-  virtual bool Has(const std::string& /*table*/) const { return true; }
+  // Runs a statement without a result; of a store without tables it fails.
+  virtual Status Execute(const std::string& /*statement*/) { return {Code::kInvalid, "no tables"}; }
   const std::string& table() const { return table_; }
-  // What Retire renames the table to: the first of `TABLE_imported`, `TABLE_imported_2`, ... that
-  // is not there.
-  std::string FreeTable() const;
+  std::string Quoted(const std::string& name) const;
   void AddNote(Note note) {
     if (survey_ != nullptr) survey_->notes.push_back(std::move(note));
   }
@@ -72,6 +77,10 @@ class TableSource : public Source {
     std::set<std::string> long_keys;  // (function, unique) that were cut
     std::string Fingerprint() const;
   };
+  // Whether the store has a table of this name.
+  bool Has(const std::string& table) {
+    return Execute("SELECT 1 FROM " + Quoted(table) + " LIMIT 0").ok();
+  }
   std::string RetiredTable() const { return table_ + "_imported"; }
   Status Run(Pass& pass, const Visit& visit);
   void Convert(const Row& row, Pass& pass, SourceJob& out);
@@ -80,6 +89,8 @@ class TableSource : public Source {
 
   const SourceOptions options_;
   const std::string table_;
+  const bool has_tables_;
+  const char quote_;
   Classes classes_{};
   Survey* survey_ = nullptr;
   Time now_ = 0;
