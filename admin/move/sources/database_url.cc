@@ -1,6 +1,5 @@
 #include "admin/move/sources/database_url.h"
 
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -19,10 +18,9 @@ std::optional<std::string> Decoded(std::string_view text) {
       decoded += text[i];
       continue;
     }
-    unsigned byte = 0;
-    const std::string_view digits = text.substr(i + 1, 2);
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), byte, 16);
-    if (error != std::errc() || digits.size() != 2 || end != digits.end() || byte == 0) return {};
+    unsigned char byte = 0;
+    if (text.size() - i <= 2 || !ParseNumber(text.substr(i + 1, 2), byte, 16) || byte == 0)
+      return {};
     decoded += static_cast<char>(byte);
     i += 2;
   }
@@ -31,7 +29,7 @@ std::optional<std::string> Decoded(std::string_view text) {
 
 struct HostAndPort {
   std::string_view host;
-  unsigned port = 0;
+  std::uint16_t port = 0;
 };
 
 std::optional<HostAndPort> ParsePlace(std::string_view text) {
@@ -40,12 +38,8 @@ std::optional<HostAndPort> ParsePlace(std::string_view text) {
   if (bracket == text.npos) return {};
   const std::size_t colon = text.find(':', bracket);
   HostAndPort place{.host = text.substr(0, colon)};
-  if (colon != text.npos) {
-    const std::string_view digits = text.substr(colon + 1);
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), place.port);
-    const bool whole = error == std::errc() && end == digits.end();
-    if (!whole || place.port == 0 || place.port > UINT16_MAX) return {};
-  }
+  const bool has_port = colon != text.npos;
+  if (has_port && (!ParseNumber(text.substr(colon + 1), place.port) || place.port == 0)) return {};
   if (bracket > 0 && place.host.back() != ']') return {};
   if (bracket > 0) place.host = place.host.substr(1, place.host.size() - 2);
   if (place.host.empty()) return {};
