@@ -88,143 +88,103 @@ bool Passes(const Tube& tube, const TubeQuery& query, const Grant& grant) {
          (query.match.empty() || MatchesPattern(query.match, tube.name()));
 }
 
+struct TubePlace {
+  std::uint64_t key;
+  std::string name;
+  std::uint64_t id;
+};
+
+TubePlace PlaceOf(const Engine& engine, const Tube& tube, const TubeQuery& query) {
+  if (query.ByName()) return {0, tube.name(), tube.id()};
+  const KeyOf key = query.order->key;
+  return {key == nullptr ? tube.id() : key(engine, tube), "", tube.id()};
+}
+
+// Which tube comes before another one.
+struct Ranking {
+  const TubeQuery& query;
+  bool rest;  // by ids, whatever the query says
+
+  bool ById() const { return rest || (query.order == &kOrders[0] && query.rises); }
+  // Ids break ties, and always rise.
+  bool operator()(const TubePlace& a, const TubePlace& b) const {
+    if (rest) return a.id < b.id;
+    if (query.ByName() && a.name != b.name) return (a.name < b.name) == query.rises;
+    if (a.key != b.key) return (a.key < b.key) == query.rises;
+    return a.id < b.id;
+  }
+};
+
+bool BehindCursor(const TubePlace& place, const Ranking& before, const Page& page) {
+  if (before.query.ByWhatChanges()) return !before.query.shown.Has(place.id);
+  if (!page.after) return true;
+  return before({page.after->numbers[0], page.after->text, page.after->numbers[1]}, place);
+}
+
+// False: the tubes shown do not fit into a cursor.
+bool MakeNext(const std::vector<TubePlace>& places, const Ranking& before, Page& page) {
+  const TubePlace& last = places.back();
+  if (!before.query.ByWhatChanges()) {
+    page.GoOn({{last.key, last.id}, last.name});
+    return true;
+  }
+  IdSet shown = before.query.shown;
+  if (before.rest) {
+    shown.DropUpTo(last.id);
+  } else {
+    std::vector<std::uint64_t> ids;
+    for (const TubePlace& place : places) ids.push_back(place.id);
+    shown.Add(ids);
+  }
+  const std::string text = shown.Encode();
+  if (!before.rest && text.size() > kLongestPage) return false;
+  page.GoOn({{before.rest ? 1U : 0U, before.rest ? last.id : 0}, text});
+  return true;
+}
+
 // Walks all tubes and keeps the first ones behind the cursor, as many as fit on the page. A sort by
 // a number that changes has no fixed position to continue from. So the cursor names the tubes that
 // were shown, and the next page has the first of the others: each tube comes once, however its
 // number changes. When the shown tubes are too many to name, the rest comes in the order of ids.
-class TubeList {
- public:
-  TubeList(const Services& services, TubeQuery query, Grant grant, Page page)
-      : services_(services),
-        query_(std::move(query)),
-        grant_(std::move(grant)),
-        page_(std::move(page)) {
-    rest_ = query_.ByWhatChanges() && page_.after && page_.after->numbers[0] != 0;
-    // A walk in the order of ids begins behind the cursor.
-    if (ById() && page_.after) cursor_ = page_.after->numbers[1];
-  }
-
-  // Looks at some tubes. False: the first ones are found.
-  bool Walk() {
-    const auto before = [this](const Place& a, const Place& b) { return Before(a, b); };
-    for (std::size_t i = 0; i < kTubeSlice; ++i) {
-      const Tube* const tube = engine().NextTube(cursor_);
-      if (tube == nullptr) {
-        std::sort_heap(places_.begin(), places_.end(), before);
-        return false;
-      }
-      cursor_ = tube->id();
-      ++page_.scanned;
-      if (!Passes(*tube, query_, grant_)) continue;
-      Place place{KeyOfTube(*tube), ByName() ? tube->name() : "", tube->id()};
-      if (!BehindCursor(place)) continue;
-      places_.push_back(std::move(place));
-      std::push_heap(places_.begin(), places_.end(), before);
-      if (places_.size() <= page_.limit) continue;
-      // The front of the heap is the last of the tubes kept.
-      std::pop_heap(places_.begin(), places_.end(), before);
-      places_.pop_back();
-      more_ = true;
-      if (!ById()) continue;
-      std::sort_heap(places_.begin(), places_.end(), before);
-      return false;
-    }
-    return true;
-  }
-
-  // False: the tubes shown do not fit into a cursor, so the page is made anew by ids.
-  bool MakeNext() {
-    if (!more_ || places_.empty()) return true;
-    const Place& last = places_.back();
-    if (!query_.ByWhatChanges()) {
-      page_.GoOn({{last.key, last.id}, last.name});
-      return true;
-    }
-    IdSet shown = query_.shown;
-    if (rest_) {
-      shown.DropUpTo(last.id);
-    } else {
-      std::vector<std::uint64_t> ids;
-      for (const Place& place : places_) ids.push_back(place.id);
-      shown.Add(ids);
-    }
-    const std::string text = shown.Encode();
-    if (!rest_ && text.size() > kLongestPage) {
-      rest_ = true;
-      more_ = false;
-      cursor_ = 0;
-      places_.clear();
-      return false;
-    }
-    page_.GoOn({{rest_ ? 1U : 0U, rest_ ? last.id : 0}, text});
-    return true;
-  }
-
-  // Writes some tubes to the page, but for those that are gone. False: all are written.
-  bool Render() {
-    const std::size_t end = std::min(rendered_ + kTubesTold, places_.size());
-    for (; rendered_ < end; ++rendered_) {
-      const std::uint64_t id = places_[rendered_].id;
-      const Tube* const tube = TubeOfId(engine(), id);
-      if (tube == nullptr) continue;
-      page_.Add(TubeObject(engine(), tube->name(), tube, services_.Now()));
-    }
-    return rendered_ < places_.size();
-  }
-
-  Reply Finish() const { return page_.Finish({{"total", engine().Stats().tubes}}); }
-
- private:
-  struct Place {
-    std::uint64_t key;
-    std::string name;
-    std::uint64_t id;
-  };
-
-  bool ById() const { return rest_ || (query_.order == &kOrders[0] && query_.rises); }
-  bool ByName() const { return query_.ByName(); }
-
-  // Ids break ties, and always rise.
-  bool Before(const Place& a, const Place& b) const {
-    if (rest_) return a.id < b.id;
-    if (ByName() && a.name != b.name) return (a.name < b.name) == query_.rises;
-    if (a.key != b.key) return (a.key < b.key) == query_.rises;
-    return a.id < b.id;
-  }
-
-  bool BehindCursor(const Place& place) const {
-    if (query_.ByWhatChanges()) return !query_.shown.Has(place.id);
-    if (!page_.after) return true;
-    const Place last{page_.after->numbers[0], page_.after->text, page_.after->numbers[1]};
-    return Before(last, place);
-  }
-
-  std::uint64_t KeyOfTube(const Tube& tube) const {
-    if (ByName()) return 0;
-    return query_.order->key == nullptr ? tube.id() : query_.order->key(engine(), tube);
-  }
-
-  const Engine& engine() const { return services_.engine; }
-
-  const Services& services_;
-  const TubeQuery query_;
-  const Grant grant_;
-  Page page_;
-  std::uint64_t cursor_ = 0;
-  std::vector<Place> places_;
-  std::size_t rendered_ = 0;
-  bool rest_ = false;  // by ids
-  bool more_ = false;
-};
-
 Task TubePage(const Services& services, TubeQuery query, Grant grant, Page page) {
-  TubeList list(services, std::move(query), std::move(grant), std::move(page));
-  do {
-    while (list.Walk()) co_await NextSlice();
+  const Engine& engine = services.engine;
+  Ranking before{query, query.ByWhatChanges() && page.after && page.after->numbers[0] != 0};
+  // A walk in the order of ids begins behind the cursor.
+  std::uint64_t cursor = before.ById() && page.after ? page.after->numbers[1] : 0;
+  std::vector<TubePlace> places;
+  for (bool more = false;;) {
+    for (std::size_t looked = 1;; ++looked) {
+      if (looked % kTubeSlice == 0) co_await NextSlice();
+      const Tube* const tube = engine.NextTube(cursor);
+      if (tube == nullptr || (more && before.ById())) break;
+      cursor = tube->id();
+      ++page.scanned;
+      if (!Passes(*tube, query, grant)) continue;
+      TubePlace place = PlaceOf(engine, *tube, query);
+      if (!BehindCursor(place, before, page)) continue;
+      places.push_back(std::move(place));
+      std::push_heap(places.begin(), places.end(), before);
+      if (places.size() <= page.limit) continue;
+      // The front of the heap is the last of the tubes kept.
+      std::pop_heap(places.begin(), places.end(), before);
+      places.pop_back();
+      more = true;
+    }
+    std::sort_heap(places.begin(), places.end(), before);
     co_await NextSlice();
-  } while (!list.MakeNext());
-  while (list.Render()) co_await NextSlice();
-  co_return list.Finish();
+    if (!more || MakeNext(places, before, page)) break;
+    before.rest = true;
+    more = false;
+    cursor = 0;
+    places.clear();
+  }
+  // Leaves out those that are gone.
+  for (std::size_t told = 0; told < places.size(); ++told) {
+    if (told > 0 && told % kTubesTold == 0) co_await NextSlice();
+    const Tube* const tube = TubeOfId(engine, places[told].id);
+    if (tube != nullptr) page.Add(TubeObject(engine, tube->name(), tube, services.Now()));
+  }
+  co_return page.Finish({{"total", engine.Stats().tubes}});
 }
 
 }  // namespace
