@@ -80,64 +80,44 @@ Task ListById(const Services& services, JobQuery query, JobWalk::Place begin) {
   co_return FinishPage(engine, query, place.as_of);
 }
 
-// Finds the reserved jobs whose time ends first, in slices: of each holder the first ones.
-class HeldWalk {
- public:
-  // The `most` first ones that the query selects by their records; `all`: it selects all.
-  HeldWalk(const Services& services, const JobQuery& query, bool all, std::size_t most)
-      : services_(services), query_(query), all_(all), most_(most) {}
-
-  // False: it was the last one.
-  bool Slice() {
-    for (std::uint64_t looked = 0; looked < JobWalk::kSteps; ++looked) {
-      const ConnectionList::Entry entry = services_.connections.Next(fd_);
-      if (entry.peer == nullptr) return false;
-      fd_ = entry.peer->fd + 1;
-      const auto* const holder = dynamic_cast<const Consumer*>(entry.session);
-      if (holder != nullptr) looked += Look(*holder);
-    }
-    return true;
+// Finds the reserved jobs whose time ends first, `most` of those that the query selects by their
+// records; `all`: it selects all. Looks at the first jobs of each holder; the page is not complete
+// if some had more.
+Slices FindHeld(const Services& services, JobQuery& query, bool all, std::size_t most,
+                std::vector<JobId>& found) {
+  constexpr std::size_t kHeldLookedAt = 10'000;  // jobs of a holder
+  std::vector<std::pair<Time, JobId>> first;     // a heap, the last of them in front
+  Time now = services.Now();
+  const auto keep = [&](const Job& job) {
+    const bool seen = query.grant.Sees(job.tube().name());
+    if (!seen || !query.filter.MatchesRecord(job, now)) return;
+    const Time left = services.engine.TimeLeft(now, job);
+    first.emplace_back(left == 0 ? kNever : now + left, job.id());
+    std::push_heap(first.begin(), first.end());
+    if (first.size() <= most) return;
+    std::pop_heap(first.begin(), first.end());
+    first.pop_back();
+  };
+  std::size_t looked = 0;  // in this slice
+  for (int fd = 0;;) {
+    const ConnectionList::Entry entry = services.connections.Next(fd);
+    if (entry.peer == nullptr) break;
+    fd = entry.peer->fd + 1;
+    const auto* const holder = dynamic_cast<const Consumer*>(entry.session);
+    const std::size_t held = holder == nullptr ? 0 : holder->held();
+    const std::size_t bound = std::min(all ? most : kHeldLookedAt, held);
+    query.page.complete = query.page.complete && (all || bound == held);
+    query.page.scanned += bound;
+    if (holder != nullptr) holder->VisitHeld(bound, keep);
+    looked += bound + 1;
+    if (looked < JobWalk::kSteps) continue;
+    co_await NextSlice();
+    now = services.Now();
+    looked = 0;
   }
-
-  std::uint64_t scanned() const { return scanned_; }
-  // Whether no holder had so many that some were not looked at.
-  bool complete() const { return complete_; }
-  std::vector<JobId> Ids() {
-    std::sort_heap(first_.begin(), first_.end());
-    std::vector<JobId> ids;
-    for (const auto& [end, id] : first_) ids.push_back(id);
-    return ids;
-  }
-
- private:
-  static constexpr std::size_t kHeldLookedAt = 10'000;  // jobs of a holder
-
-  std::uint64_t Look(const Consumer& holder) {
-    const std::size_t bound = std::min(all_ ? most_ : kHeldLookedAt, holder.held());
-    complete_ = complete_ && (all_ || bound == holder.held());
-    scanned_ += bound;
-    holder.VisitHeld(bound, [this, now = services_.Now()](const Job& job) {
-      const bool seen = query_.grant.Sees(job.tube().name());
-      if (!seen || !query_.filter.MatchesRecord(job, now)) return;
-      const Time left = services_.engine.TimeLeft(now, job);
-      first_.emplace_back(left == 0 ? kNever : now + left, job.id());
-      std::push_heap(first_.begin(), first_.end());
-      if (first_.size() <= most_) return;
-      std::pop_heap(first_.begin(), first_.end());
-      first_.pop_back();
-    });
-    return bound;
-  }
-
-  const Services& services_;
-  const JobQuery& query_;
-  const bool all_;
-  const std::size_t most_;
-  int fd_ = 0;
-  std::uint64_t scanned_ = 0;
-  bool complete_ = true;
-  std::vector<std::pair<Time, JobId>> first_;  // a heap, the last of them in front
-};
+  std::sort_heap(first.begin(), first.end());
+  for (const auto& [end, id] : first) found.push_back(id);
+}
 
 // The matching ones of the first jobs, in the order in which they leave; reserved ones of a tube or
 // all, by the end of their TTR. In slices if holders must be asked or bodies read.
@@ -149,11 +129,9 @@ Task ListNext(const Services& services, JobQuery query, JobState state) {
   std::vector<JobId> first;
   if (state == JobState::kReserved) {
     const bool all = plain && !query.filter.tube() && query.grant.SeesAll();
-    HeldWalk walk(services, query, all, most);
-    while (walk.Slice()) co_await NextSlice();
-    first = walk.Ids();
-    page.scanned = walk.scanned();
-    page.complete = walk.complete() && (plain || first.size() < most);
+    Slices walk = FindHeld(services, query, all, most, first);
+    while (walk.Advance()) co_await NextSlice();
+    page.complete = page.complete && (plain || first.size() < most);
   } else if (const Tube* const tube = engine.FindTube(*query.filter.tube());
              tube != nullptr && query.grant.Sees(tube->name())) {
     tube->VisitNext(state, most, [&](const Job& job) {
