@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -69,6 +70,15 @@ Call BindApi(int (*run)(Api& api, const Options& options)) {
   return Bind<Options>([run](const Settings& settings, const Options& options) {
     return UseApi(settings, [&](Api& api) { return run(api, options); });
   });
+}
+// The same with one parameter, which is `usual` if it is not given.
+template <typename T>
+Call BindApi(int (*run)(Api& api, const T& value), std::string_view name, std::string_view help,
+             const Rules& rules = kRequired, const T& usual = {}) {
+  const auto value = std::make_shared<T>(usual);
+  return {{{name, value.get(), help, rules}}, [run, value](const Settings& settings) {
+            return UseApi(settings, [&](Api& api) { return run(api, *value); });
+          }};
 }
 inline Call BindApi(int (*run)(Api& api)) {
   return {{}, [run](const Settings& settings) { return UseApi(settings, run); }};

@@ -119,15 +119,7 @@ int ListFailures(Api& api, const FailureOptions& options) {
   return kDone;
 }
 
-struct OneJob {
-  std::uint64_t id = 0;
-
-  Parameters AsParameters() { return {{"ID", &id, "Number of a job", kRequired}}; }
-};
-
-int Job(Api& api, const OneJob& options) {
-  return Print(api, api.Get(JobPath(options.id)), ShowJob);
-}
+int Job(Api& api, const std::uint64_t& id) { return Print(api, api.Get(JobPath(id)), ShowJob); }
 
 // --- peek
 
@@ -269,7 +261,8 @@ std::vector<Command> JobCommands() {
        "gearstalkctl running --tube mail", BindApi(ListRunning)},
       {"failures", "List what failed, by tube and cause and the newest first",
        "gearstalkctl failures --since 1h --tube mail", BindApi(ListFailures)},
-      {"job", "Show one job's record", "gearstalkctl job 17", BindApi(Job)},
+      {"job", "Show one job's record", "gearstalkctl job 17",
+       BindApi(Job, "ID", "Number of a job")},
       {"peek", "Show a job with its body, and take nothing",
        "gearstalkctl peek --tube mail --state buried", Bind<PeekOptions>(Peek)},
       {"put", "Put a job", "gearstalkctl put mail '{\"to\": \"ann\"}' --delay 60", BindApi(Put)},

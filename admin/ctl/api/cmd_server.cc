@@ -33,39 +33,18 @@ int Connections(Api& api, const ConnectionOptions& options) {
                            ">HOLDS=holds >IDLE=idle_seconds WATCHES=watches"));
 }
 
-struct WorkerOptions {
-  std::string tube;
-
-  Parameters AsParameters() { return {{"--tube", &tube, "Workers of this tube only"}}; }
-};
-
-int Workers(Api& api, const WorkerOptions& options) {
-  return Connections(api, {.role = "worker", .tube = options.tube});
+int Workers(Api& api, const std::string& tube) {
+  return Connections(api, {.role = "worker", .tube = tube});
 }
 
-struct DisconnectOptions {
-  std::uint64_t id = 0;
-
-  Parameters AsParameters() { return {{"ID", &id, "Number of a connection", kRequired}}; }
-};
-
-int Disconnect(Api& api, const DisconnectOptions& options) {
-  if (!api.Delete(fmt::format("/connections/{}", options.id))) return api.exit_code();
-  if (!api.settings().json) Say(fmt::format("disconnected {}", options.id));
+int Disconnect(Api& api, const std::uint64_t& id) {
+  if (!api.Delete(fmt::format("/connections/{}", id))) return api.exit_code();
+  if (!api.settings().json) Say(fmt::format("disconnected {}", id));
   return kDone;
 }
 
-struct LogLevelOptions {
-  std::string level;
-
-  Parameters AsParameters() {
-    return {{"LEVEL", &level, "trace, debug, info, warn, error, critical or off",
-             OneOf({"trace", "debug", "info", "warn", "error", "critical", "off"}, true)}};
-  }
-};
-
-int LogLevel(Api& api, const LogLevelOptions& options) {
-  return Print(api, api.Put("/server/log-level", {{"level", options.level}}),
+int LogLevel(Api& api, const std::string& level) {
+  return Print(api, api.Put("/server/log-level", {{"level", level}}),
                [](const Json& now) { Say("log level " + Word(now, "level")); });
 }
 
@@ -174,15 +153,16 @@ int Schedule(Api& api, const ScheduleOptions& options) {
 std::vector<Command> ServerCommands() {
   return {
       {"workers", "List workers and what they do", "gearstalkctl workers --tube mail",
-       BindApi(Workers)},
+       BindApi(Workers, "--tube", "Workers of this tube only", {})},
       {"connections", "List connections", "gearstalkctl connections --role waiting",
        BindApi(Connections)},
       {"disconnect", "Close a connection; its jobs go back", "gearstalkctl disconnect 7",
-       BindApi(Disconnect)},
+       BindApi(Disconnect, "ID", "Number of a connection")},
       {"drain", "Take no new jobs, or take them again", "gearstalkctl drain --wait 60",
        BindApi(Drain)},
       {"log-level", "Set the broker's log level", "gearstalkctl log-level debug",
-       BindApi(LogLevel)},
+       BindApi(LogLevel, "LEVEL", "trace, debug, info, warn, error, critical or off",
+               OneOf({"trace", "debug", "info", "warn", "error", "critical", "off"}, true))},
       {"policy", "Show or set the policy of a tube", "gearstalkctl policy mail attempts 5",
        BindApi(Policy)},
       {"schedules", "List schedules", "gearstalkctl schedules", BindApi(Schedules)},

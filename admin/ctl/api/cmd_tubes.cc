@@ -36,18 +36,12 @@ int ListTubes(Api& api, const TubeListOptions& options) {
   return PrintItems(api, api.List("/tubes", query, options.limit), ShowIn(kTubeColumns));
 }
 
-struct OneTube {
-  std::string tube;
-
-  Parameters AsParameters() { return {{"TUBE", &tube, "Name of a tube", kRequired}}; }
-};
-
-int ShowOneTube(Api& api, const OneTube& options) {
-  return Print(api, api.Get(TubePath(options.tube)), ShowTube);
+int ShowOneTube(Api& api, const std::string& tube) {
+  return Print(api, api.Get(TubePath(tube)), ShowTube);
 }
 
-struct GroupListOptions : OneTube {
-  std::string sort;
+struct GroupListOptions {
+  std::string tube, sort;
   std::size_t top = 50;
 
   Parameters AsParameters() {
@@ -66,7 +60,8 @@ int ListGroups(Api& api, const GroupListOptions& options) {
                            ">OLDEST=oldest_ready_age_seconds HELD_BACK=held_back"));
 }
 
-struct PauseOptions : OneTube {
+struct PauseOptions {
+  std::string tube;
   std::uint32_t seconds = 0;
 
   Parameters AsParameters() {
@@ -82,14 +77,15 @@ int Pause(Api& api, const PauseOptions& options) {
   });
 }
 
-int Resume(Api& api, const OneTube& options) {
-  return Print(api, api.Post(TubePath(options.tube) + "/resume"),
-               [&](const Json&) { Say(Visible(options.tube) + " is not paused"); });
+int Resume(Api& api, const std::string& tube) {
+  return Print(api, api.Post(TubePath(tube) + "/resume"),
+               [&](const Json&) { Say(Visible(tube) + " is not paused"); });
 }
 
 // --- maxqueue
 
-struct MaxQueueOptions : OneTube {
+struct MaxQueueOptions {
+  std::string tube;
   std::vector<std::string> words;  // "N", "HIGH NORMAL LOW" or "default"
 
   Parameters AsParameters() {
@@ -131,16 +127,16 @@ int MaxQueue(Api& api, const MaxQueueOptions& options) {
 
 // --- functions
 
-int Create(Api& api, const OneTube& options) {
+int Create(Api& api, const std::string& tube) {
   Json body;
-  SetBytes(body, "name", options.tube);
+  SetBytes(body, "name", tube);
   return Print(api, api.Post("/tubes", body),
-               [&](const Json&) { Say(Visible(options.tube) + " is there"); });
+               [&](const Json&) { Say(Visible(tube) + " is there"); });
 }
 
-int Drop(Api& api, const OneTube& options) {
-  if (!api.Delete(TubePath(options.tube))) return api.exit_code();
-  if (!api.settings().json) Say(Visible(options.tube) + " is dropped");
+int Drop(Api& api, const std::string& tube) {
+  if (!api.Delete(TubePath(tube))) return api.exit_code();
+  if (!api.settings().json) Say(Visible(tube) + " is dropped");
   return kDone;
 }
 
@@ -154,18 +150,20 @@ std::vector<std::string> TubeOrders() {
 std::vector<Command> TubeCommands() {
   return {
       {"tubes", "List tubes", "gearstalkctl tubes --sort ready --order desc", BindApi(ListTubes)},
-      {"tube", "Show one tube", "gearstalkctl tube mail", BindApi(ShowOneTube)},
+      {"tube", "Show one tube", "gearstalkctl tube mail",
+       BindApi(ShowOneTube, "TUBE", "Name of a tube")},
       {"groups", "List the groups of a tube", "gearstalkctl groups mail --top 10 --sort oldest",
        BindApi(ListGroups)},
       {"pause", "Give out no jobs of a tube for a time", "gearstalkctl pause mail 600",
        BindApi(Pause)},
-      {"resume", "End a pause", "gearstalkctl resume mail", BindApi(Resume)},
+      {"resume", "End a pause", "gearstalkctl resume mail",
+       BindApi(Resume, "TUBE", "Name of a tube")},
       {"maxqueue", "Limit the jobs of a tube", "gearstalkctl maxqueue mail 10000",
        BindApi(MaxQueue)},
       {"create", "Create a function, so that its tube stays", "gearstalkctl create mail",
-       BindApi(Create)},
+       BindApi(Create, "TUBE", "Name of a tube")},
       {"drop", "Drop a function that has no workers and no jobs", "gearstalkctl drop mail",
-       BindApi(Drop)},
+       BindApi(Drop, "TUBE", "Name of a tube")},
   };
 }
 

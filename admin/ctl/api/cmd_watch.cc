@@ -135,14 +135,8 @@ int Events(Api& api, const EventOptions& options) {
              : api.exit_code();
 }
 
-struct AuditOptions {
-  std::size_t limit = 50;
-
-  Parameters AsParameters() { return {{"--limit", &limit, "Acts to list", kPositive}}; }
-};
-
-int Audit(Api& api, const AuditOptions& options) {
-  return PrintItems(api, api.List("/audit", {}, options.limit),
+int Audit(Api& api, const std::size_t& limit) {
+  return PrintItems(api, api.List("/audit", {}, limit),
                     ShowIn("AT=at USER=user ROLE=role ADDRESS=address ACTION=action TUBE=tube "
                            ">JOB=job >COUNT=count >TIMES=times RESULT=result"));
 }
@@ -158,7 +152,8 @@ std::vector<Command> WatchCommands() {
        "gearstalkctl events --topics server,notice --count 1",
        BindApi(Events),
        {"tail", "watch"}},
-      {"audit", "List who did what", "gearstalkctl audit --limit 20", BindApi(Audit)},
+      {"audit", "List who did what", "gearstalkctl audit --limit 20",
+       BindApi(Audit, "--limit", "Acts to list", kPositive, std::size_t{50})},
   };
 }
 
