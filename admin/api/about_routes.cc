@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "admin/api/fields.h"
 #include "admin/api/guard.h"
 #include "admin/api/lookup.h"
 #include "admin/api/routes.h"
@@ -57,9 +56,8 @@ Reply GetOpenApi(Call& call) {
 Reply GetSession(Call& call) { return Reply::Of(SessionObject(call.caller)); }
 
 Reply OpenSession(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto token = fields.Needed("token", fields.Text("token"));
-  if (!fields.Finish()) return fields.problem();
+  const auto token = call.fields.Needed("token", call.fields.Text("token"));
+  if (!call.fields.Finish()) return call.fields.problem();
   if (auto problem = call.services.guard.OpenSession(*token, call.now, call.caller)) {
     return std::move(*problem);
   }

@@ -282,7 +282,8 @@ Api::Document Api::Read(std::string_view body, bool acts, const std::string& has
 Reply Api::Run(Call& call, const Match& match, Document& document, Ending& ending) {
   if (!document.body)
     return Problem{"bad-request", "the body is not a JSON object, or is too large"};
-  call.body = std::move(*document.body);
+  call.fields = Acts(call.request) ? Fields::OfObject(std::move(*document.body))
+                                   : Fields::OfQuery(call.request.query);
   if (auto problem = CheckPath(match)) return std::move(*problem);
   if (match.route->query.empty() && !call.request.query.empty()) {
     const std::string& name = call.request.query[0].first;

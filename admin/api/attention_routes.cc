@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "admin/api/fields.h"
 #include "admin/api/json.h"
 #include "admin/api/routes.h"
 #include "admin/metrics/attention.h"
@@ -234,9 +233,8 @@ Task ListAttention(const Services& services, Grant grant, std::optional<std::uin
 }  // namespace
 
 Reply GetAttention(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
-  const std::optional<std::string> name = fields.Bytes("tube");
-  if (!fields.Finish()) return fields.problem();
+  const std::optional<std::string> name = call.fields.Bytes("tube");
+  if (!call.fields.Finish()) return call.fields.problem();
   std::optional<std::uint64_t> id;
   if (name) {
     const Tube* const tube = call.engine().FindTube(*name);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "admin/api/decode.h"
-#include "admin/api/fields.h"
 #include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 #include "admin/api/routes.h"
@@ -99,13 +98,13 @@ Reply GetBody(Call& call) {
 }
 
 Reply ViewBody(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
-  std::string as = fields.Word("as", {"auto", "text", "json", "base64", "hex", "php", "msgpack"});
-  const auto limit = fields.IntegerOr("limit", 1, kMaxDecoded, kUsualShown);
-  const auto offset = fields.IntegerOr("offset", 0, UINT32_MAX, 0);
+  std::string as =
+      call.fields.Word("as", {"auto", "text", "json", "base64", "hex", "php", "msgpack"});
+  const auto limit = call.fields.IntegerOr("limit", 1, kMaxDecoded, kUsualShown);
+  const auto offset = call.fields.IntegerOr("offset", 0, UINT32_MAX, 0);
   if (as.empty()) as = "auto";
-  if (offset > 0 && as != "hex" && as != "text") fields.Fail("offset", "is for hex and text");
-  if (!fields.Finish()) return fields.problem();
+  if (offset > 0 && as != "hex" && as != "text") call.fields.Fail("offset", "is for hex and text");
+  if (!call.fields.Finish()) return call.fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoSuch("job");
   return WithBody(call.services, *job,

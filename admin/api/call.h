@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "admin/api/broker_control.h"
+#include "admin/api/fields.h"
 #include "admin/api/json.h"
 #include "admin/api/problem.h"
 #include "admin/api/users.h"
@@ -122,7 +123,7 @@ struct Call {
   Time now;
   std::string request_id;
   std::vector<std::string> arguments{};  // the values of {...} in the path, as sent
-  Json body = Json::object();
+  Fields fields{};                       // of the body; of the query where there is none
   Act act{};
 
   Engine& engine() const { return services.engine; }

@@ -1,4 +1,3 @@
-#include "admin/api/fields.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
@@ -71,15 +70,14 @@ Task FindConnection(const Services& services, std::uint64_t id,
 }  // namespace
 
 Reply ListConnections(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
   ConnectionFilter filter;
-  filter.role = fields.Word("role", {"producer", "worker", "waiting", "idle"});
-  filter.protocol = fields.Word("protocol", {"beanstalk", "gearman"});
-  filter.tube = fields.Text("tube").value_or("");
-  filter.address = fields.Text("address").value_or("");
-  fields.Word("sort", {"id"});
-  Page page = Page::Of(fields, call.request, 2);
-  if (!fields.Finish()) return fields.problem();
+  filter.role = call.fields.Word("role", {"producer", "worker", "waiting", "idle"});
+  filter.protocol = call.fields.Word("protocol", {"beanstalk", "gearman"});
+  filter.tube = call.fields.Text("tube").value_or("");
+  filter.address = call.fields.Text("address").value_or("");
+  call.fields.Word("sort", {"id"});
+  Page page = Page::Of(call, 2);
+  if (!call.fields.Finish()) return call.fields.problem();
   return ConnectionPage(call.services, std::move(filter), std::move(page));
 }
 

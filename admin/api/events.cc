@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "admin/api/audit.h"
-#include "admin/api/fields.h"
 #include "admin/api/guard.h"
 #include "admin/api/json.h"
 #include "admin/api/objects.h"
@@ -239,10 +238,9 @@ bool Events::RunSlice(Time now) {
 }
 
 Reply GetEvents(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
   std::vector<std::string> words =
-      fields.Words("topics", {"server", "tube", "operation", "audit", "notice"});
-  if (!fields.Has("topics")) words = {"server", "notice"};
+      call.fields.Words("topics", {"server", "tube", "operation", "audit", "notice"});
+  if (!call.fields.Has("topics")) words = {"server", "notice"};
   const auto wants = [&](std::string_view topic) {
     return std::find(words.begin(), words.end(), topic) != words.end();
   };
@@ -251,8 +249,8 @@ Reply GetEvents(Call& call) {
                         .operation = wants("operation"),
                         .audit = wants("audit"),
                         .notice = wants("notice"),
-                        .tubes = TubesOf(fields, call.caller.grant)};
-  if (!fields.Finish()) return fields.problem();
+                        .tubes = TubesOf(call.fields, call.caller.grant)};
+  if (!call.fields.Finish()) return call.fields.problem();
   const Grant& grant = call.caller.grant;
   if ((topics.operation || topics.audit) && grant.role < Role::kOperator) {
     return Problem{"forbidden", "audit and operation need the role operator", "topics"};

@@ -80,20 +80,20 @@ Task ListFailed(const Services& services, FailureQuery query) {
 }  // namespace
 
 Reply ListFailures(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
-  FailureQuery query{.filter = Filter::Read(fields), .grant = call.caller.grant};
-  std::optional<double> window = fields.Seconds("failed_within_seconds");
-  if (const auto since = fields.Text("since")) {
+  FailureQuery query{.filter = Filter::Read(call.fields), .grant = call.caller.grant};
+  std::optional<double> window = call.fields.Seconds("failed_within_seconds");
+  if (const auto since = call.fields.Text("since")) {
     const std::optional<Time> span = ParseDuration(*since);
-    if (!span || *span == 0) fields.Fail("since", "expected a duration such as 90s, 15m, 1h or 7d");
-    if (window) fields.Fail("since", "cannot be given beside failed_within_seconds");
+    if (!span || *span == 0)
+      call.fields.Fail("since", "expected a duration such as 90s, 15m, 1h or 7d");
+    if (window) call.fields.Fail("since", "cannot be given beside failed_within_seconds");
     window = span ? std::optional(Seconds(*span)) : std::nullopt;
   }
   query.filter.set_failed(window);
   query.window_s = window;
-  query.preview = fields.IntegerOr("preview", 0, 1, 0) == 1 && call.caller.grant.bodies;
-  query.page = Page::Of(fields, call.request, 3);
-  if (!fields.Finish()) return fields.problem();
+  query.preview = call.fields.IntegerOr("preview", 0, 1, 0) == 1 && call.caller.grant.bodies;
+  query.page = Page::Of(call, 3);
+  if (!call.fields.Finish()) return call.fields.problem();
   if (auto problem = CheckBodies(call, query.filter)) return std::move(*problem);
   return ListFailed(call.services, std::move(query));
 }

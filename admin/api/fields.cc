@@ -20,7 +20,7 @@ Fields Fields::OfQuery(const HttpRequest::Pairs& query) {
   return fields;
 }
 
-Fields Fields::OfObject(Json&& object) {
+Fields Fields::OfObject(Json object) {
   Fields fields;
   for (auto& [name, value] : object.items()) fields.values_.emplace(name, std::move(value));
   return fields;

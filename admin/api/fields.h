@@ -25,9 +25,8 @@ constexpr std::uint64_t kMostId = (std::uint64_t{1} << 53) - 1;
 class Fields {
  public:
   static Fields OfQuery(const HttpRequest::Pairs& query);
-  // null counts as missing. The second form moves the values out of the object.
-  static Fields OfObject(const Json& object) { return OfObject(Json(object)); }
-  static Fields OfObject(Json&& object);
+  // null counts as missing.
+  static Fields OfObject(Json object);
 
   bool Has(std::string_view name) { return Raw(name) != nullptr; }
   std::optional<std::string> Text(std::string_view name);

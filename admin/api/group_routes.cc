@@ -2,7 +2,6 @@
 #include <optional>
 #include <utility>
 
-#include "admin/api/fields.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
@@ -63,12 +62,11 @@ Task GroupPage(const Services& services, std::uint64_t tube_id, const GroupOrder
 Reply ListGroups(Call& call) {
   const Tube* const tube = TubeOf(call);
   if (tube == nullptr) return NoSuch("tube");
-  Fields fields = Fields::OfQuery(call.request.query);
   const std::string word =
-      fields.Word("sort", {"name", "ready", "reserved", "delayed", "handed_out", "oldest"});
-  const std::string direction = fields.Word("order", {"asc", "desc"});
-  Page page = Page::Of(fields, call.request, 1);
-  if (!fields.Finish()) return fields.problem();
+      call.fields.Word("sort", {"name", "ready", "reserved", "delayed", "handed_out", "oldest"});
+  const std::string direction = call.fields.Word("order", {"asc", "desc"});
+  Page page = Page::Of(call, 1);
+  if (!call.fields.Finish()) return call.fields.problem();
   const auto* const order =
       std::ranges::find(kGroupOrders, word.empty() ? "ready" : word, &GroupOrder::name);
   const bool descending = direction.empty() ? order->sort != Sort::kName : direction == "desc";

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "admin/api/fields.h"
 #include "admin/api/history_file.h"
 #include "admin/api/lookup.h"
 #include "admin/api/routes.h"
@@ -335,13 +334,12 @@ std::function<std::string()> History::Read(Query query, Time now) const {
 }
 
 Reply GetHistory(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
   History::Query query;
-  query.tube = fields.Bytes("tube");
-  query.month = fields.Word("range", {"1h", "30d"}) == "30d";
-  query.points = fields.IntegerOr("points", kMinPoints, kMaxPoints, kUsualPoints);
-  query.series = SeriesOf(fields, query.tube.has_value());
-  if (!fields.Finish()) return fields.problem();
+  query.tube = call.fields.Bytes("tube");
+  query.month = call.fields.Word("range", {"1h", "30d"}) == "30d";
+  query.points = call.fields.IntegerOr("points", kMinPoints, kMaxPoints, kUsualPoints);
+  query.series = SeriesOf(call.fields, query.tube.has_value());
+  if (!call.fields.Finish()) return call.fields.problem();
   if (!query.tube && !call.caller.grant.SeesAll()) {
     return Problem{"forbidden", "it concerns the server: name a tube"};
   }

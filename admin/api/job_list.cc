@@ -175,29 +175,27 @@ bool TakesTurns(const Engine& engine, const std::optional<std::string>& name) {
 }
 
 Reply ListJobsIn(Call& call, std::optional<std::string> tube) {
-  Fields fields = Fields::OfQuery(call.request.query);
   for (const char* const name : {"tube", "tube_base64"}) {
-    if (tube && fields.Has(name)) fields.Fail(name, "the path names it");
+    if (tube && call.fields.Has(name)) call.fields.Fail(name, "the path names it");
   }
-  JobQuery query{.filter = Filter::Read(fields), .grant = call.caller.grant};
+  JobQuery query{.filter = Filter::Read(call.fields), .grant = call.caller.grant};
   if (tube) query.filter.set_tube(*tube);
-  const bool next = fields.Word("order", {"id", "next"}) == "next";
-  query.preview = fields.IntegerOr("preview", 0, 1, 0) == 1 && call.caller.grant.bodies;
-  query.max_scan = fields.IntegerOr("max_scan", 1, kMaxScan, kUsualScan);
-  query.page = Page::Of(fields, call.request, 4, query.preview ? "true" : "false",
-                        next ? kMaxNext : kMaxPage);
+  const bool next = call.fields.Word("order", {"id", "next"}) == "next";
+  query.preview = call.fields.IntegerOr("preview", 0, 1, 0) == 1 && call.caller.grant.bodies;
+  query.max_scan = call.fields.IntegerOr("max_scan", 1, kMaxScan, kUsualScan);
+  query.page = Page::Of(call, 4, query.preview ? "true" : "false", next ? kMaxNext : kMaxPage);
   const std::optional<Cursor> cursor = query.page.after;
   const auto state = query.filter.OnlyState();
-  if (next && cursor) fields.Fail("cursor", "order=next has no cursor");
+  if (next && cursor) call.fields.Fail("cursor", "order=next has no cursor");
   if (next && !query.filter.tube() && state != JobState::kReserved) {
-    fields.Fail("tube", "order=next needs a tube, but of reserved jobs");
+    call.fields.Fail("tube", "order=next needs a tube, but of reserved jobs");
   }
-  if (next && !state) fields.Fail("state", "order=next needs one state");
+  if (next && !state) call.fields.Fail("state", "order=next needs one state");
   if (next && state == JobState::kReady && TakesTurns(call.engine(), query.filter.tube())) {
-    fields.Fail("order",
-                "groups of the tube take turns: only group_order age has an order of jobs");
+    call.fields.Fail("order",
+                     "groups of the tube take turns: only group_order age has an order of jobs");
   }
-  if (!fields.Finish()) return fields.problem();
+  if (!call.fields.Finish()) return call.fields.problem();
   if (auto problem = CheckBodies(call, query.filter)) return std::move(*problem);
   if (next) return ListNext(call.services, std::move(query), *state);
   JobWalk::Place place = JobWalk::Begin(call.engine(), query.filter);

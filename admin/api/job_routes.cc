@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "admin/api/fields.h"
 #include "admin/api/job_body.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
@@ -43,9 +42,8 @@ Reply GetJob(Call& call) {
 }
 
 Reply DeleteJob(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
-  const bool force = fields.Truth("force").value_or(false);
-  if (!fields.Finish()) return fields.problem();
+  const bool force = call.fields.Truth("force").value_or(false);
+  if (!call.fields.Finish()) return call.fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoSuch("job");
   if (job->state() == JobState::kReserved && !force) {
@@ -57,8 +55,7 @@ Reply DeleteJob(Call& call) {
 }
 
 Reply KickJob(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  if (!fields.Finish()) return fields.problem();
+  if (!call.fields.Finish()) return call.fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoSuch("job");
   if (job->state() != JobState::kBuried && job->state() != JobState::kDelayed) {
@@ -68,10 +65,9 @@ Reply KickJob(Call& call) {
 }
 
 Reply BuryJob(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto given = fields.Integer("priority", 0, kMost32);
-  const bool force = fields.Truth("force").value_or(false);
-  if (!fields.Finish()) return fields.problem();
+  const auto given = call.fields.Integer("priority", 0, kMost32);
+  const bool force = call.fields.Truth("force").value_or(false);
+  if (!call.fields.Finish()) return call.fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoSuch("job");
   if (job->state() == JobState::kBuried) return WrongState(*job, "ready, delayed or reserved");
@@ -84,9 +80,8 @@ Reply BuryJob(Call& call) {
 }
 
 Reply ReleaseJob(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
-  if (!fields.Finish()) return fields.problem();
+  const auto delay = call.fields.IntegerOr("delay_seconds", 0, kMost32, 0);
+  if (!call.fields.Finish()) return call.fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoSuch("job");
   if (job->state() != JobState::kReserved) return WrongState(*job, "reserved");
@@ -95,9 +90,8 @@ Reply ReleaseJob(Call& call) {
 }
 
 Reply MoveJob(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto to = fields.Needed("to", fields.Bytes("to"));
-  if (!fields.Finish()) return fields.problem();
+  const auto to = call.fields.Needed("to", call.fields.Bytes("to"));
+  if (!call.fields.Finish()) return call.fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoSuch("job");
   if (auto problem = CheckTubeName(call, *to, "to")) return std::move(*problem);
@@ -106,12 +100,11 @@ Reply MoveJob(Call& call) {
 }
 
 Reply CopyJob(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto to = fields.Bytes("to");
-  const auto priority = fields.Integer("priority", 0, kMost32);
-  const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
-  const auto ttr = fields.Integer("ttr_seconds", 0, kMost32);
-  if (!fields.Finish()) return fields.problem();
+  const auto to = call.fields.Bytes("to");
+  const auto priority = call.fields.Integer("priority", 0, kMost32);
+  const auto delay = call.fields.IntegerOr("delay_seconds", 0, kMost32, 0);
+  const auto ttr = call.fields.Integer("ttr_seconds", 0, kMost32);
+  if (!call.fields.Finish()) return call.fields.problem();
   const Job* const job = JobOf(call);
   if (job == nullptr) return NoSuch("job");
   const std::string tube = to.value_or(job->tube().name());

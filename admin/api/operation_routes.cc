@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "admin/api/fields.h"
 #include "admin/api/lookup.h"
 #include "admin/api/operations.h"
 #include "admin/api/page.h"
@@ -77,23 +76,21 @@ const Json& FilterOf(Fields& fields) {
 }  // namespace
 
 Reply ListOperations(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
-  Page page = Page::Of(fields, call.request, 1);
-  if (!fields.Finish()) return fields.problem();
+  Page page = Page::Of(call, 1);
+  if (!call.fields.Finish()) return call.fields.problem();
   return OperationPage(call.services.operations, call.caller, std::move(page));
 }
 
 Reply BeginOperation(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto action =
-      ActionNamed(fields.Word("action", {"delete", "kick", "bury", "release", "move", "copy"}));
-  const auto to = fields.Bytes("to");
-  if (!action) fields.Fail("action", "is needed");
-  const Json& given = FilterOf(fields);
-  if (action == Operation::Action::kMove && !to) fields.Fail("to", "is needed to move");
+  const auto action = ActionNamed(
+      call.fields.Word("action", {"delete", "kick", "bury", "release", "move", "copy"}));
+  const auto to = call.fields.Bytes("to");
+  if (!action) call.fields.Fail("action", "is needed");
+  const Json& given = FilterOf(call.fields);
+  if (action == Operation::Action::kMove && !to) call.fields.Fail("to", "is needed to move");
   const bool takes_to = action == Operation::Action::kMove || action == Operation::Action::kCopy;
-  if (to && !takes_to) fields.Fail("to", "is for move and copy");
-  if (!fields.Finish()) return fields.problem();
+  if (to && !takes_to) call.fields.Fail("to", "is for move and copy");
+  if (!call.fields.Finish()) return call.fields.problem();
   Fields members = Fields::OfObject(given);
   Filter filter = Filter::Read(members);
   const bool everywhere = members.Truth("all_tubes").value_or(false);
@@ -134,9 +131,8 @@ Reply StopOperation(Call& call) {
 }
 
 Reply ConfirmOperation(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto count = fields.Needed("count", fields.Integer("count", 0, UINT64_MAX));
-  if (!fields.Finish()) return fields.problem();
+  const auto count = call.fields.Needed("count", call.fields.Integer("count", 0, UINT64_MAX));
+  if (!call.fields.Finish()) return call.fields.problem();
   Operation* const operation = OperationOf(call);
   if (operation == nullptr) return NoSuch("operation");
   if (operation->state() == Operation::State::kExpired) {

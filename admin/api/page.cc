@@ -56,16 +56,15 @@ std::optional<Cursor> Cursor::Decode(std::string_view cursor, std::string_view q
   return decoded;
 }
 
-Page Page::Of(Fields& fields, const HttpRequest& request, std::size_t numbers,
-              std::string_view more, std::uint64_t most) {
+Page Page::Of(Call& call, std::size_t numbers, std::string_view more, std::uint64_t most) {
   Page page;
-  page.limit = fields.IntegerOr("limit", 1, most, kUsualPage);
-  page.query = QueryOf(request, more);
-  const auto text = fields.Text("cursor");
+  page.limit = call.fields.IntegerOr("limit", 1, most, kUsualPage);
+  page.query = QueryOf(call.request, more);
+  const auto text = call.fields.Text("cursor");
   if (!text) return page;
   page.after = Cursor::Decode(*text, page.query, numbers);
   if (!page.after) {
-    fields.Fail("cursor", "belongs to another query, or to tubes before a restart");
+    call.fields.Fail("cursor", "belongs to another query, or to tubes before a restart");
   }
   return page;
 }

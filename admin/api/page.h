@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "admin/api/call.h"
-#include "admin/api/fields.h"
 
 namespace gearstalk::api {
 
@@ -39,8 +38,8 @@ struct Page {
 
   // Reads `limit`, and `cursor`, which must be one of this query with so many numbers. `more`: what
   // cursors belong to beside the path and all parameters but these two.
-  static Page Of(Fields& fields, const HttpRequest& request, std::size_t numbers,
-                 std::string_view more = {}, std::uint64_t most = kMaxPage);
+  static Page Of(Call& call, std::size_t numbers, std::string_view more = {},
+                 std::uint64_t most = kMaxPage);
 
   bool full() const { return size >= limit; }
   // The next page begins there.

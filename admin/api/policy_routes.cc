@@ -1,4 +1,3 @@
-#include "admin/api/fields.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/routes.h"
@@ -59,14 +58,13 @@ Reply GetPolicy(Call& call) {
 }
 
 Reply SetPolicy(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const Json* const given = fields.Raw("value");
+  const Json* const given = call.fields.Raw("value");
   const bool number = given != nullptr && given->is_number_unsigned();
   std::string value = number ? given->dump() : std::string();
   if (!number) {
-    value = fields.Needed("value", fields.Text("value")).value_or("");
+    value = call.fields.Needed("value", call.fields.Text("value")).value_or("");
   }
-  if (!fields.Finish()) return fields.problem();
+  if (!call.fields.Finish()) return call.fields.problem();
   return Change(call, value);
 }
 

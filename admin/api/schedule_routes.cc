@@ -1,4 +1,3 @@
-#include "admin/api/fields.h"
 #include "admin/api/job_body.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
@@ -70,15 +69,13 @@ Task RunWhenCompared(const Services& services, std::string name) {
 }  // namespace
 
 Reply ListSchedules(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
-  Page page = Page::Of(fields, call.request, 0);
-  if (!fields.Finish()) return fields.problem();
+  Page page = Page::Of(call, 0);
+  if (!call.fields.Finish()) return call.fields.problem();
   return SchedulePage(call.engine().schedules(), call.caller.grant, std::move(page));
 }
 
 Reply RunSchedule(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  if (!fields.Finish()) return fields.problem();
+  if (!call.fields.Finish()) return call.fields.problem();
   const RunningSchedule* const schedule = ScheduleOf(call);
   if (schedule == nullptr) return NoSuch("schedule");
   const Outcome outcome = call.engine().schedules().Run(call.now, schedule->entry.name);
@@ -87,9 +84,8 @@ Reply RunSchedule(Call& call) {
 }
 
 Reply EnableSchedule(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto enabled = fields.Needed("enabled", fields.Truth("enabled"));
-  if (!fields.Finish()) return fields.problem();
+  const auto enabled = call.fields.Needed("enabled", call.fields.Truth("enabled"));
+  if (!call.fields.Finish()) return call.fields.problem();
   const RunningSchedule* const schedule = ScheduleOf(call);
   if (schedule == nullptr) return NoSuch("schedule");
   const Outcome outcome =

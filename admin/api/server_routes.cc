@@ -1,5 +1,4 @@
 #include "admin/api/audit.h"
-#include "admin/api/fields.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"
@@ -29,29 +28,26 @@ Task AuditPage(const Audit& audit, Page page) {
 Reply GetServer(Call& call) { return Reply::Of(ServerObject(call.services, call.now)); }
 
 Reply SetDraining(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto draining = fields.Needed("draining", fields.Truth("draining"));
-  if (!fields.Finish()) return fields.problem();
+  const auto draining = call.fields.Needed("draining", call.fields.Truth("draining"));
+  if (!call.fields.Finish()) return call.fields.problem();
   const std::string& user = call.caller.user;
   call.services.broker.SetDraining(*draining, user.empty() ? "the API" : user);
   return Reply::Of({{"draining", call.engine().draining()}});
 }
 
 Reply SetLogLevel(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
   const std::string level =
-      fields.Word("level", {"trace", "debug", "info", "warn", "error", "critical", "off"});
-  if (level.empty()) fields.Fail("level", "is needed");
-  if (!fields.Finish()) return fields.problem();
+      call.fields.Word("level", {"trace", "debug", "info", "warn", "error", "critical", "off"});
+  if (level.empty()) call.fields.Fail("level", "is needed");
+  if (!call.fields.Finish()) return call.fields.problem();
   call.services.host.SetLogLevel(level);
   return Reply::Of({{"level", call.services.host.LogLevelName()}});
 }
 
 // A standby does not come here: it refuses all acts.
 Reply StepDown(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const bool force = fields.Truth("force").value_or(false);
-  if (!fields.Finish()) return fields.problem();
+  const bool force = call.fields.Truth("force").value_or(false);
+  if (!call.fields.Finish()) return call.fields.problem();
   const ReplicaStats& replica = call.engine().journal().Replica();
   if (!replica.shared) {
     return Problem{"not-found", "no other broker shares the journal of this one"};
@@ -65,9 +61,8 @@ Reply StepDown(Call& call) {
 }
 
 Reply GetAudit(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
-  Page page = Page::Of(fields, call.request, 1);
-  if (!fields.Finish()) return fields.problem();
+  Page page = Page::Of(call, 1);
+  if (!call.fields.Finish()) return call.fields.problem();
   return AuditPage(call.services.audit, std::move(page));
 }
 

@@ -1,4 +1,3 @@
-#include "admin/api/fields.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
 #include "admin/api/objects.h"
@@ -70,16 +69,14 @@ Task Forget(const Services& services, std::string name, bool commit) {
 }  // namespace
 
 Reply ListTransfers(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
-  Page page = Page::Of(fields, call.request, 0);
-  if (!fields.Finish()) return fields.problem();
+  Page page = Page::Of(call, 0);
+  if (!call.fields.Finish()) return call.fields.problem();
   return TransferPage(call.engine().transfers(), std::move(page));
 }
 
 Reply ForgetTransfer(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
-  const std::string held = fields.Word("held", {"commit", "drop"});
-  if (!fields.Finish()) return fields.problem();
+  const std::string held = call.fields.Word("held", {"commit", "drop"});
+  if (!call.fields.Finish()) return call.fields.problem();
   const std::string name = NameOfRef(call.arguments[0]).value_or("");
   call.act.filter = Dump({{"transfer", TextOf(name)}});
   const Transfers& transfers = call.engine().transfers();

@@ -190,31 +190,30 @@ Task TubePage(const Services& services, TubeQuery query, Grant grant, Page page)
 }  // namespace
 
 Reply ListTubes(Call& call) {
-  Fields fields = Fields::OfQuery(call.request.query);
   TubeQuery query;
-  query.match = fields.Text("match").value_or("");
-  query.only = fields.Word("only", {"jobs", "idle", "buried", "paused", "unserved", "falls_behind",
-                                    "silent_workers", "held_back"});
+  query.match = call.fields.Text("match").value_or("");
+  query.only = call.fields.Word("only", {"jobs", "idle", "buried", "paused", "unserved",
+                                         "falls_behind", "silent_workers", "held_back"});
   query.concerns = call.services.attention.concerns();
   query.concern = ConcernNamed(query.only);
   const std::string sort =
-      fields.Word("sort", {"id", "name", "busy", "ready", "reserved", "delayed", "buried",
-                           "workers", "waiting", "oldest"});
+      call.fields.Word("sort", {"id", "name", "busy", "ready", "reserved", "delayed", "buried",
+                                "workers", "waiting", "oldest"});
   for (const Order& order : kOrders) {
     if (order.name == sort) query.order = &order;
   }
-  const std::string order = fields.Word("order", {"asc", "desc"});
+  const std::string order = call.fields.Word("order", {"asc", "desc"});
   query.rises = order.empty() ? query.order->rises : order == "asc";
   // Names outlive a restart, ids do not: tubes behind the cursor may have lower ids then.
-  Page page = Page::Of(fields, call.request, 2, query.ByName() ? "" : call.services.run);
+  Page page = Page::Of(call, 2, query.ByName() ? "" : call.services.run);
   if (page.after && query.ByWhatChanges()) {
     if (auto shown = IdSet::Decode(page.after->text)) {
       query.shown = std::move(*shown);
     } else {
-      fields.Fail("cursor", "belongs to another query");
+      call.fields.Fail("cursor", "belongs to another query");
     }
   }
-  if (!fields.Finish()) return fields.problem();
+  if (!call.fields.Finish()) return call.fields.problem();
   return TubePage(call.services, std::move(query), call.caller.grant, std::move(page));
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "admin/api/fields.h"
 #include "admin/api/job_body.h"
 #include "admin/api/json.h"
 #include "admin/api/lookup.h"
@@ -53,9 +52,8 @@ std::uint64_t MaxPutBody(const Call& call, const std::string& tube) {
 }  // namespace
 
 Reply CreateTube(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto name = fields.Needed("name", fields.Bytes("name"));
-  if (!fields.Finish()) return fields.problem();
+  const auto name = call.fields.Needed("name", call.fields.Bytes("name"));
+  if (!call.fields.Finish()) return call.fields.problem();
   call.act.tube = *name;
   if (auto problem = CheckTubeName(call, *name, "name")) return std::move(*problem);
   const Tube* const known = call.engine().FindTube(*name);
@@ -80,36 +78,33 @@ Reply DropTube(Call& call) {
 }
 
 Reply PauseTube(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto seconds = fields.Needed("seconds", fields.Integer("seconds", 1, kMost32));
-  if (!fields.Finish()) return fields.problem();
+  const auto seconds = call.fields.Needed("seconds", call.fields.Integer("seconds", 1, kMost32));
+  if (!call.fields.Finish()) return call.fields.problem();
   if (TubeOf(call) == nullptr) return NoSuch("tube");
   return TubeReply(
       call, call.engine().Pause(call.now, call.act.tube, static_cast<std::uint32_t>(*seconds)));
 }
 
 Reply ResumeTube(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  if (!fields.Finish()) return fields.problem();
+  if (!call.fields.Finish()) return call.fields.problem();
   if (TubeOf(call) == nullptr) return NoSuch("tube");
   return TubeReply(call, call.engine().Pause(call.now, call.act.tube, 0));
 }
 
 Reply SetMaxQueue(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
   MaxQueue limits{};
-  const auto all = fields.Integer("all", 0, kMost32);
+  const auto all = call.fields.Integer("all", 0, kMost32);
   if (all) {
     limits.fill(static_cast<std::int64_t>(*all));
   } else {
     constexpr std::string_view kBandNames[] = {"high", "normal", "low"};
     for (std::size_t band = 0; band < limits.size(); ++band) {
-      const auto limit = fields.Needed(
-          kBandNames[band], fields.Integer(kBandNames[band], 0, kMost32), "is needed, or all");
+      const auto limit = call.fields.Needed(
+          kBandNames[band], call.fields.Integer(kBandNames[band], 0, kMost32), "is needed, or all");
       limits[band] = static_cast<std::int64_t>(limit.value_or(0));
     }
   }
-  if (!fields.Finish()) return fields.problem();
+  if (!call.fields.Finish()) return call.fields.problem();
   if (auto problem = CheckTubeName(call, call.act.tube, "tube")) return std::move(*problem);
   return TubeReply(call, call.engine().SetMaxQueue(call.act.tube, limits));
 }
@@ -120,10 +115,9 @@ Reply ResetMaxQueue(Call& call) {
 }
 
 Reply KickTube(Call& call) {
-  Fields fields = Fields::OfObject(call.body);
-  const auto count = fields.Needed("count", fields.Integer("count", 1, kMaxKick));
-  const std::string state = fields.Word("state", {"buried", "delayed"});
-  if (!fields.Finish()) return fields.problem();
+  const auto count = call.fields.Needed("count", call.fields.Integer("count", 1, kMaxKick));
+  const std::string state = call.fields.Word("state", {"buried", "delayed"});
+  if (!call.fields.Finish()) return call.fields.problem();
   if (TubeOf(call) == nullptr) return NoSuch("tube");
   std::optional<KickFrom> from;
   if (!state.empty()) from = KickFrom{.delayed = state == "delayed"};
@@ -131,15 +125,15 @@ Reply KickTube(Call& call) {
 }
 
 Reply PutJob(Call& call) {
-  Fields fields = Fields::OfObject(std::move(call.body));
-  const auto body = fields.Needed("body", fields.Bytes("body"), "is needed, or body_base64");
-  const auto unique = fields.Text("unique").value_or("");
+  const auto body =
+      call.fields.Needed("body", call.fields.Bytes("body"), "is needed, or body_base64");
+  const auto unique = call.fields.Text("unique").value_or("");
   const bool fits = unique.size() <= Job::kMaxUnique && unique.find('\0') == std::string::npos;
-  if (!fits) fields.Fail("unique", "expected at most 64 bytes without a NUL");
-  const auto priority = fields.IntegerOr("priority", 0, kMost32, kUsualPriority);
-  const auto delay = fields.IntegerOr("delay_seconds", 0, kMost32, 0);
-  const auto ttr = fields.IntegerOr("ttr_seconds", 0, kMost32, kUsualTtr);
-  if (!fields.Finish()) return fields.problem();
+  if (!fits) call.fields.Fail("unique", "expected at most 64 bytes without a NUL");
+  const auto priority = call.fields.IntegerOr("priority", 0, kMost32, kUsualPriority);
+  const auto delay = call.fields.IntegerOr("delay_seconds", 0, kMost32, 0);
+  const auto ttr = call.fields.IntegerOr("ttr_seconds", 0, kMost32, kUsualTtr);
+  if (!call.fields.Finish()) return call.fields.problem();
   const std::string& tube = call.act.tube;
   if (auto problem = CheckTubeName(call, tube, "tube")) return std::move(*problem);
   if (body->size() > MaxPutBody(call, tube)) {
