@@ -37,7 +37,7 @@ struct BenchOptions {
 // What all threads share.
 struct Bench {
   const BenchOptions& options;
-  std::atomic<std::uint32_t> to_put, to_take;
+  std::atomic<std::int64_t> to_put, to_take;  // below 0: none is left
   std::mutex mutex;
   std::vector<std::int64_t> puts = {}, trips = {};  // nanoseconds
   std::string error = {};
@@ -52,14 +52,6 @@ struct Bench {
     to_put = to_take = 0;
   }
 };
-
-// Takes one of `left`; false: none is left.
-bool TakeOne(std::atomic<std::uint32_t>& left) {
-  std::uint32_t now = left;
-  while (now > 0 && !left.compare_exchange_weak(now, now - 1)) {
-  }
-  return now > 0;
-}
 
 // Connects, and sends commands that any broker takes. nullptr: no broker answers.
 std::unique_ptr<BeanstalkClient> Begin(Bench& bench, const std::vector<std::string>& commands) {
@@ -77,7 +69,7 @@ void Produce(Bench& bench) {
   const auto broker = Begin(bench, {"use " + bench.options.tube});
   if (broker == nullptr) return;
   std::vector<std::int64_t> times;
-  while (TakeOne(bench.to_put)) {
+  while (bench.to_put-- > 0) {
     const std::int64_t began = BootTime();
     std::string body = fmt::format("{:020}", began);
     body.resize(std::max<std::size_t>(bench.options.size, body.size()), 'x');
@@ -95,7 +87,7 @@ void Work(Bench& bench) {
   const auto broker = Begin(bench, {"watch " + bench.options.tube, "ignore default"});
   if (broker == nullptr) return;
   std::vector<std::int64_t> times;
-  while (TakeOne(bench.to_take)) {
+  while (bench.to_take-- > 0) {
     broker->Add("reserve-with-timeout 60");
     const Result<BeanstalkClient::Answer> job = broker->Body();
     if (!job.ok() || !job.value().found) {
