@@ -149,9 +149,9 @@ Json ObjectOf(const Audit::Entry& entry) {
           {"address", TextOrNull(entry.address)},
           {"action", TextOrNull(entry.action)},
           {"tube", TextOrNull(entry.tube)},
-          {"job", entry.job == 0 ? Json() : Json(entry.job)},
+          {"job", OrNull(entry.job != 0, entry.job)},
           {"filter", entry.filter.empty() ? Json() : Json::parse(entry.filter, nullptr, false)},
-          {"count", entry.count ? Json(*entry.count) : Json()},
+          {"count", OrNull(entry.count)},
           {"times", entry.times},
           {"result", entry.result},
           {"request_id", TextOrNull(entry.request)}};

@@ -31,6 +31,10 @@ template <typename T>
 Json OrNull(bool there, const T& value) {
   return there ? Json(value) : Json();
 }
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
 inline Json TextOrNull(std::string_view bytes) { return OrNull(!bytes.empty(), TextOf(bytes)); }
 inline Json TimeOrNull(Time time) {
   return time <= 0 || time == kNever ? Json() : Json(Timestamp(time));

@@ -111,11 +111,6 @@ constexpr Member<TubeView> kTubeLimits[] = {
     {"source", "text", [](auto& of) { return SourceOf(of); }, "none, config or admin"},
 };
 
-Json AgeOfOldestReady(const TubeView& of) {
-  const auto age = of.tube == nullptr ? std::nullopt : OldestReadyAge(*of.tube, of.now);
-  return age ? Json(*age) : Json();
-}
-
 constexpr Member<TubeView> kTube[] = {
     {"name", "text", [](auto& of) { return TextOf(of.name); }},
     {"ref", "text", [](auto& of) { return RefOf(of.name); }, "The name as it stands in paths"},
@@ -130,7 +125,10 @@ constexpr Member<TubeView> kTube[] = {
      [](auto& of) {
        return of.tube == nullptr ? CountersOf(EngineStats()) : CountersOf(*of.tube);
      }},
-    {"oldest_ready_age_seconds", "number?", [](auto& of) { return AgeOfOldestReady(of); }},
+    {"oldest_ready_age_seconds", "number?",
+     [](auto& of) {
+       return of.tube == nullptr ? Json() : OrNull(OldestReadyAge(*of.tube, of.now));
+     }},
     {"using", "integer", [](auto& of) { return of.Count(&Tube::using_count); },
      "Connections that use it"},
     {"watching", "integer", [](auto& of) { return of.Count(&Tube::watching); },
@@ -545,10 +543,7 @@ constexpr Member<ServerView> kServer[] = {
     {"journal", "Journal", [](auto& of) { return MakeObject(kJournal, of); }},
     {"refused", "any", [](auto& of) { return RefusedOf(of); }, "Counts by reason"},
     {"oldest_ready_age_seconds", "number?",
-     [](auto& of) {
-       const std::optional<double> age = of.services.history.OldestReadyAge(of.now);
-       return age ? Json(*age) : Json();
-     }},
+     [](auto& of) { return OrNull(of.services.history.OldestReadyAge(of.now)); }},
     {"loop_lag_seconds_p99", "number?", [](auto& of) { return of.services.history.LagP99(); },
      "How late the loop came to what was due"},
     {"received_bytes_total", "integer", [](auto& of) { return of.facts.received_bytes; }},
