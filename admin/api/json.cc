@@ -1,8 +1,7 @@
 #include "admin/api/json.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
-
-#include <ctime>
 
 #include "admin/http/request.h"
 #include "broker/base/base64.h"
@@ -56,12 +55,7 @@ std::optional<Json> ParseJson(std::string_view text, std::size_t most) {
 }
 
 std::string Timestamp(Time time) {
-  const std::time_t seconds = time / kSecond;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                     time % kSecond / kMillisecond);
+  return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(time / kSecond), time % kSecond / kMillisecond);
 }
 
 void DecodeLongBase64(Json& object) {
