@@ -60,10 +60,8 @@ Reply GetPolicy(Call& call) {
 Reply SetPolicy(Call& call) {
   const Json* const given = call.fields.Raw("value");
   const bool number = given != nullptr && given->is_number_unsigned();
-  std::string value = number ? given->dump() : std::string();
-  if (!number) {
-    value = call.fields.Needed("value", call.fields.Text("value")).value_or("");
-  }
+  const std::string value =
+      number ? given->dump() : call.fields.Needed("value", call.fields.Text("value")).value_or("");
   if (!call.fields.Finish()) return call.fields.problem();
   return Change(call, value);
 }
