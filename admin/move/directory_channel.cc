@@ -67,11 +67,9 @@ class DirectoryChannel final : public Channel {
       const InputResult result = session_->OnInput(bytes, Session::Scope::kAll);
       bytes.remove_prefix(result.bytes);
       if (result.next == Next::kClose) return {Code::kIo, "the journal refuses to go on"};
-      if (result.next != Next::kYield) break;
       // A long answer is made as it is read.
-      if (bytes.empty()) break;
+      if (result.next != Next::kYield || bytes.empty()) return {};
     }
-    return {};
   }
 
   // Without a thread of its own, the journal is on disk when Flush returns.

@@ -92,11 +92,9 @@ Status PutWindows::Again(const transfer::Ack& problem) {
     while (true) {
       Window& window = windows_.front();
       GS_TRY(Send(window));
-      transfer::Ack ack = GS_TRY(client_.ReadAck());
-      const bool some = ack.requests > 0;
-      Drop(window, ack);
-      if (some) tries = 0;
-      last = ack;
+      last = GS_TRY(client_.ReadAck());
+      Drop(window, last);
+      if (last.requests > 0) tries = 0;
       if (last.problem != transfer::Problem::kNone) break;
       windows_.pop_front();
       if (windows_.empty() || !windows_.front().sent) return {};

@@ -24,6 +24,8 @@
 namespace gearstalk::ctl {
 namespace {
 
+namespace fs = std::filesystem;
+
 class JobsSource final : public Source {
  public:
   JobsSource(std::string name, std::string path) : name_(std::move(name)), path_(std::move(path)) {}
@@ -114,7 +116,7 @@ class JobsSource final : public Source {
 
 // Standard input is read twice, too: from a copy.
 Result<std::string> CopyOfInput() {
-  std::string path = std::filesystem::temp_directory_path() / "gearstalkctl-XXXXXX";
+  std::string path = fs::temp_directory_path() / "gearstalkctl-XXXXXX";
   const int fd = ::mkstemp(path.data());
   std::FILE* const file = fd < 0 ? nullptr : ::fdopen(fd, "w");
   if (file == nullptr) return Status(Code::kIo, path + ": cannot be made");
@@ -128,8 +130,6 @@ Result<std::string> CopyOfInput() {
   std::remove(path.c_str());
   return Status(Code::kIo, path + ": cannot be written");
 }
-
-namespace fs = std::filesystem;
 
 class BinlogSource final : public Source {
  public:
@@ -199,8 +199,6 @@ class BinlogSource final : public Source {
   std::optional<binlog::Directory> log_;
 };
 
-namespace fs = std::filesystem;
-
 // A maker of this program, or the module that has one, as libraries of databases are in modules.
 struct Scheme {
   std::string_view prefix;
@@ -224,11 +222,8 @@ Result<std::unique_ptr<Source>> OpenJobsFile(const std::string& rest,
     return std::unique_ptr<Source>(std::make_unique<JobsSource>("jobs:-", copy));
   }
   std::error_code error;
-  const std::string path =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(rest), error);
-  if (!std::filesystem::exists(path, error)) {
-    return Status(Code::kIo, "jobs:" + rest + ": no such file");
-  }
+  const std::string path = fs::weakly_canonical(fs::absolute(rest), error);
+  if (!fs::exists(path, error)) return Status(Code::kIo, "jobs:" + rest + ": no such file");
   return std::unique_ptr<Source>(std::make_unique<JobsSource>("jobs:" + path, path));
 }
 
