@@ -18,8 +18,6 @@
 
 namespace gearstalk::api {
 
-struct Reply;
-
 // Keeps the answers to requests with a key, so that a repeated request has no second effect.
 class Idempotency {
  public:

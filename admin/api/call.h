@@ -30,7 +30,6 @@ class Guard;
 class History;
 class Operations;
 class SideThread;
-struct Reply;
 
 // What the API needs of the server around the engine.
 class Host {

@@ -9,7 +9,6 @@
 #include "admin/http/slices.h"
 
 struct bufferevent;
-struct evbuffer;
 
 namespace gearstalk {
 

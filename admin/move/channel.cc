@@ -1,7 +1,5 @@
 #include "admin/move/channel.h"
 
-#include <utility>
-
 namespace gearstalk::ctl {
 
 Status Client::Flush() {

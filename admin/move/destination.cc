@@ -10,7 +10,6 @@
 #include "admin/move/gearman_client.h"
 #include "admin/move/sources/source.h"
 #include "broker/base/clock.h"
-#include "broker/base/status.h"
 #include "proto_beanstalk/parser.h"
 
 namespace gearstalk::ctl {

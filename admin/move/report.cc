@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/ctl/command.h"
 #include "admin/move/new_file.h"
 #include "broker/base/base64.h"
 #include "broker/base/clock.h"

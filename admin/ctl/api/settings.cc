@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "broker/base/status.h"
-
 namespace gearstalk::ctl::api {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <cstdio>
 
 #include "admin/ctl/api/settings.h"
-#include "broker/base/utf8.h"
 
 namespace gearstalk::ctl::api {
 namespace {

@@ -1,6 +1,5 @@
 #include "admin/move/session/session.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "broker/transfer/messages.h"

@@ -11,13 +11,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <optional>
 
 #include "admin/move/sources/json_lines.h"
 #include "broker/base/clock.h"
 #include "broker/base/module.h"
-#include "broker/base/status.h"
 #include "broker/binlog/directory.h"
 #include "broker/binlog/lock.h"
 
