@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "admin/api/answers.h"
 #include "admin/api/guard.h"
-#include "admin/api/lookup.h"
 #include "admin/api/routes.h"
 #include "admin/api/side_thread.h"
 

@@ -6,8 +6,8 @@
 #include <cctype>
 #include <utility>
 
+#include "admin/api/answers.h"
 #include "admin/api/json.h"
-#include "admin/api/lookup.h"
 
 namespace gearstalk::api {
 namespace {

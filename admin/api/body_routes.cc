@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
+#include "admin/api/answers.h"
 #include "admin/api/decode.h"
-#include "admin/api/job_body.h"
-#include "admin/api/lookup.h"
 #include "admin/api/routes.h"
 #include "admin/api/side_thread.h"
 

@@ -1,4 +1,4 @@
-#include "admin/api/lookup.h"
+#include "admin/api/answers.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"

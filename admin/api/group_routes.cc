@@ -2,8 +2,8 @@
 #include <optional>
 #include <utility>
 
+#include "admin/api/answers.h"
 #include "admin/api/json.h"
-#include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"

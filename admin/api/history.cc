@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "admin/api/answers.h"
 #include "admin/api/history_file.h"
-#include "admin/api/lookup.h"
 #include "admin/api/routes.h"
 #include "admin/api/side_thread.h"
 #include "admin/metrics/job_metrics.h"

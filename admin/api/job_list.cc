@@ -2,9 +2,8 @@
 #include <utility>
 #include <vector>
 
-#include "admin/api/job_body.h"
+#include "admin/api/answers.h"
 #include "admin/api/job_walk.h"
-#include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "admin/api/job_body.h"
-#include "admin/api/lookup.h"
+#include "admin/api/answers.h"
 #include "admin/api/objects.h"
 #include "admin/api/routes.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "admin/api/lookup.h"
+#include "admin/api/answers.h"
 #include "admin/api/operations.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"

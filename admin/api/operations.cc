@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "admin/api/job_body.h"
-#include "admin/api/lookup.h"
+#include "admin/api/answers.h"
 
 namespace gearstalk::api {
 namespace {

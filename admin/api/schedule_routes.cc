@@ -1,6 +1,5 @@
-#include "admin/api/job_body.h"
+#include "admin/api/answers.h"
 #include "admin/api/json.h"
-#include "admin/api/lookup.h"
 #include "admin/api/objects.h"
 #include "admin/api/page.h"
 #include "admin/api/routes.h"
