@@ -30,56 +30,46 @@ constexpr std::array<ForeignOption, 13> kBeanstalkdOptions = {{
 }};
 
 // beanstalkd's default is 50 ms; 0 is before every answer.
-Result<std::string> SyncOf(const ForeignValues& given) {
-  if (given.contains("-F")) return std::string("never");
-  const std::uint64_t ms = GS_TRY(NumberOr(given, "-f", 50));
+Result<std::string> SyncOf(const Translator& translator) {
+  if (translator.Has("-F")) return std::string("never");
+  const std::uint64_t ms = GS_TRY(translator.Number("-f", 50));
   if (ms == 0) return std::string("always");
   return fmt::format("{}ms", std::min<std::uint64_t>(ms, 3'600'000));
 }
 
 // Cuts the limit and warns, as beanstalkd does.
-std::string JobSizeOf(const std::string& given, std::vector<std::string>& warnings) {
+void AddJobSize(Translator& translator) {
   constexpr std::uint64_t kMost = 1 << 30;
+  const std::string given = translator.Value("-z", "");
   std::uint64_t bytes = 0;
-  if (!ParseNumber(given, bytes) || bytes <= kMost) return given;
-  warnings.push_back(fmt::format("-z: '{}': the most is {}, which is taken", given, kMost));
-  return fmt::format("{}", kMost);
+  if (!ParseNumber(given, bytes) || bytes <= kMost) {
+    return translator.Pass("-z", "--max-job-size");
+  }
+  translator.Warn(fmt::format("-z: '{}': the most is {}, which is taken", given, kMost));
+  translator.Add("--max-job-size", fmt::format("{}", kMost), "-z");
 }
 
-std::string ListenOf(const ForeignValues& given) {
-  const std::string host = ValueOr(given, "-l", "0.0.0.0");
-  return host.starts_with("unix:") ? host : AddressText(host, ValueOr(given, "-p", "11300"));
+std::string ListenOf(const Translator& translator) {
+  const std::string host = translator.Value("-l", "0.0.0.0");
+  return host.starts_with("unix:") ? host : AddressText(host, translator.Value("-p", "11300"));
 }
 
 }  // namespace
 
 Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments) {
-  ForeignValues given;
-  GS_TRY(ReadForeign(kBeanstalkdOptions, arguments, given));
-  Translation translation;
-  if (given.contains("-h")) {
-    translation.help = HelpOf("beanstalkd", kBeanstalkdOptions);
-    return translation;
-  }
-  if (given.contains("-v")) {
-    translation.arguments = {"--version"};
-    return translation;
-  }
-  const std::string sync = GS_TRY(SyncOf(given));
-  AddFlag(translation, "--listen", ListenOf(given), given.contains("-l") ? "-l" : "-p");
-  AddFlag(translation, "--sync", sync, "-f");
-  AddFlag(translation, "--beanstalk-version", std::string(kBeanstalkdVersion), "");
-  AddFlag(translation, "--gearman-version", std::string(kGearmandVersion), "");
-  PassFlag(translation, given, "-b", "--data-dir");
-  if (given.contains("-b")) AddFlag(translation, "--import-binlog", "yes", "-b");
-  PassFlag(translation, given, "-u", "--user");
-  if (const auto size = given.find("-z"); size != given.end()) {
-    size->second = JobSizeOf(size->second, translation.warnings);
-  }
-  PassFlag(translation, given, "-z", "--max-job-size");
-  if (given.contains("-V")) AddFlag(translation, "--log-level", "debug", "-V");
-  AddWarnings(translation, kBeanstalkdOptions, given);
-  return translation;
+  Translator translator("beanstalkd", kBeanstalkdOptions);
+  GS_TRY(translator.Read(arguments));
+  if (translator.AsksOnly("-h", "-v")) return translator.Take();
+  const std::string sync = GS_TRY(SyncOf(translator));
+  translator.Add("--listen", ListenOf(translator), translator.Has("-l") ? "-l" : "-p");
+  translator.Add("--sync", sync, "-f");
+  translator.Pass("-b", "--data-dir");
+  if (translator.Has("-b")) translator.Add("--import-binlog", "yes", "-b");
+  translator.Pass("-u", "--user");
+  AddJobSize(translator);
+  if (translator.Has("-V")) translator.Add("--log-level", "debug", "-V");
+  translator.Finish();
+  return translator.Take();
 }
 
 }  // namespace gearstalk

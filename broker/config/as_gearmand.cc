@@ -70,187 +70,142 @@ constexpr std::array kGearmandOptions = {
 
 constexpr const char* kDefaultFile = "/etc/gearmand.conf";
 
-class Translator {
- public:
-  explicit Translator(const ForeignValues& given) : given_(given) {}
-
-  Status Run() {
-    AddListen();
-    GS_TRY(AddLog());
-    AddTls();
-    GS_TRY(AddWakeup());
-    Pass("--job-retries", "--gearman-job-retries");
-    Pass("--user", "--user");
-    Pass("--pid-file", "--pid-file");
-    Pass("--file-descriptors", "--limits-connections");
-    if (Has("--daemon")) Add("--daemon", "true", "--daemon");
-    if (Has("--round-robin")) Add("--tube-order", "fair", "--round-robin");
-    if (Has("--exceptions")) Add("--gearman-exceptions", "true", "--exceptions");
-    if (Has("--check-args")) out_.arguments.emplace_back("--check-config");
-    GS_TRY(AddRouters());
-    AddServerName();
-    Add("--beanstalk-version", std::string(kBeanstalkdVersion), "");
-    Add("--gearman-version", std::string(kGearmandVersion), "");
-    AddWarnings(out_, kGearmandOptions, given_);
-    return CheckQueue();
+void AddListen(Translator& translator) {
+  const char* usual = std::getenv("GEARMAND_PORT");
+  const std::string port = translator.Value("--port", usual == nullptr ? "4730" : usual);
+  const char* tls = translator.Has("--ssl") ? ",tls=required" : "";
+  const bool given = translator.Has("--listen");
+  std::vector<std::string> hosts = {translator.Value("--listen", "0.0.0.0")};
+  if (!given && access("/proc/net/if_inet6", F_OK) == 0) hosts.emplace_back("::");
+  for (const std::string& host : hosts) {
+    translator.Add("--listen", AddressText(host, port) + tls, given ? "--listen" : "--port");
   }
+}
 
-  // Jobs in a store of gearmand's would silently never run.
-  Status CheckQueue() {
-    const std::string queue = Value("--queue-type", "builtin");
-    if (queue == "builtin") return {};
-    const std::string unread = fmt::format(
-        "--queue-type: '{}': gearstalkd does not read or write this store; the jobs in it stay "
-        "there and do not run",
-        queue);
-    if (std::getenv("GEARSTALKD_DATA_DIR") != nullptr) {
-      out_.warnings.push_back(unread + "; new jobs go to the journal in GEARSTALKD_DATA_DIR");
-      return {};
-    }
-    return {Code::kInvalid, unread +
-                                ". Let gearmand finish them, then leave the option out and set "
-                                "GEARSTALKD_DATA_DIR=DIR for a journal"};
+Status AddLog(Translator& translator) {
+  static const std::map<std::string, const char*> levels = {
+      {"FATAL", "critical"}, {"ALERT", "critical"}, {"CRITICAL", "critical"}, {"ERROR", "error"},
+      {"WARNING", "warn"},   {"NOTICE", "info"},    {"INFO", "info"},         {"DEBUG", "debug"}};
+  const std::string verbose = translator.Value("--verbose", "ERROR");
+  const auto level = levels.find(verbose);
+  if (level == levels.end()) {
+    return {Code::kInvalid, fmt::format("--verbose: '{}': expected FATAL, ALERT, CRITICAL, ERROR, "
+                                        "WARNING, NOTICE, INFO or DEBUG",
+                                        verbose)};
   }
-
-  Translation Take() { return std::move(out_); }
-
- private:
-  bool Has(std::string_view name) const { return given_.contains(name); }
-
-  std::string Value(std::string_view name, const char* otherwise) const {
-    return ValueOr(given_, name, otherwise);
+  const std::string file = translator.Value("--log-file", "stderr");
+  const bool syslog = translator.Has("--syslog");
+  translator.Add("--log-level", file == "none" && !syslog ? "off" : level->second, "--verbose");
+  if (syslog) {
+    translator.Add("--log-to", "syslog", "--syslog");
+  } else if (file != "stderr" && file != "none") {
+    translator.Add("--log-to", fmt::format("file:{}", std::filesystem::absolute(file).string()),
+                   "--log-file");
   }
+  return {};
+}
 
-  // `name` is gearmand's option that `flag` stands for.
-  void Add(std::string flag, std::string value, std::string_view name) {
-    AddFlag(out_, std::move(flag), std::move(value), name);
+Status AddWakeup(Translator& translator) {
+  const std::uint64_t workers = GS_TRY(translator.Number("--worker-wakeup", 0));
+  translator.Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all", "--worker-wakeup");
+  return {};
+}
+
+// One thread for all clients is what the broker has anyway.
+Status AddRouters(Translator& translator) {
+  const std::uint64_t threads = GS_TRY(translator.Number("--threads", 0));
+  const std::uint64_t routers = std::min<std::uint64_t>(threads, Config::kMostRouters);
+  if (threads > 1) translator.Add("--routers", fmt::format("{}", routers), "--threads");
+  return {};
+}
+
+// The option, else the variable, else the path that Debian's gearmand takes.
+void AddTlsFile(Translator& translator, std::string_view name, const char* variable,
+                const char* usual, const char* flag) {
+  const char* set = std::getenv(variable);
+  const std::string_view given_by = translator.Has(name) ? name
+                                    : set != nullptr     ? variable
+                                                         : "--ssl";
+  translator.Add(flag, translator.Value(name, set != nullptr ? set : usual), given_by);
+}
+
+void AddTls(Translator& translator) {
+  if (!translator.Has("--ssl")) return;
+  AddTlsFile(translator, "--ssl-certificate", "GEARMAND_SERVER_PEM", "/etc/ssl/certs/gearmand.pem",
+             "--tls-certificate");
+  AddTlsFile(translator, "--ssl-key", "GEARMAND_SERVER_KEY", "/etc/ssl/certs/gearmand.key",
+             "--tls-key");
+  AddTlsFile(translator, "--ssl-ca-file", "GEARMAND_CA_CERTIFICATE",
+             "/etc/ssl/certs/gearmand-ca.pem", "--tls-client-ca");
+}
+
+void AddServerName(Translator& translator) {
+  if (!translator.Has("--job-handle-prefix")) return;
+  const std::string prefix = translator.Value("--job-handle-prefix", "");
+  if (prefix.starts_with("H:")) {
+    return translator.Add("--server-name", prefix.substr(2), "--job-handle-prefix");
   }
+  translator.Warn(
+      fmt::format("'--job-handle-prefix': '{}' has no effect: handles begin with 'H:'", prefix));
+}
 
-  void Pass(std::string_view name, const char* flag) { PassFlag(out_, given_, name, flag); }
-
-  void AddListen() {
-    const char* usual = std::getenv("GEARMAND_PORT");
-    const std::string port = Value("--port", usual == nullptr ? "4730" : usual);
-    const char* tls = Has("--ssl") ? ",tls=required" : "";
-    std::vector<std::string> hosts;
-    if (Has("--listen")) {
-      hosts.push_back(Value("--listen", ""));
-    } else {
-      hosts.emplace_back("0.0.0.0");
-      if (access("/proc/net/if_inet6", F_OK) == 0) hosts.emplace_back("::");
-    }
-    for (const std::string& host : hosts) {
-      Add("--listen", fmt::format("{}{}", AddressText(host, port), tls),
-          Has("--listen") ? "--listen" : "--port");
-    }
-  }
-
-  Status AddLog() {
-    static const std::map<std::string, const char*> levels = {
-        {"FATAL", "critical"}, {"ALERT", "critical"}, {"CRITICAL", "critical"}, {"ERROR", "error"},
-        {"WARNING", "warn"},   {"NOTICE", "info"},    {"INFO", "info"},         {"DEBUG", "debug"}};
-    const std::string verbose = Value("--verbose", "ERROR");
-    const auto level = levels.find(verbose);
-    if (level == levels.end()) {
-      return {Code::kInvalid,
-              fmt::format("--verbose: '{}': expected FATAL, ALERT, CRITICAL, ERROR, "
-                          "WARNING, NOTICE, INFO or DEBUG",
-                          verbose)};
-    }
-    const std::string file = Value("--log-file", "stderr");
-    Add("--log-level", file == "none" && !Has("--syslog") ? "off" : level->second, "--verbose");
-    if (Has("--syslog")) {
-      Add("--log-to", "syslog", "--syslog");
-    } else if (file != "stderr" && file != "none") {
-      Add("--log-to", fmt::format("file:{}", std::filesystem::absolute(file).string()),
-          "--log-file");
-    }
+// Jobs in a store of gearmand's would silently never run.
+Status CheckQueue(Translator& translator) {
+  const std::string queue = translator.Value("--queue-type", "builtin");
+  if (queue == "builtin") return {};
+  const std::string unread = fmt::format(
+      "--queue-type: '{}': gearstalkd does not read or write this store; the jobs in it stay "
+      "there and do not run",
+      queue);
+  if (std::getenv("GEARSTALKD_DATA_DIR") != nullptr) {
+    translator.Warn(unread + "; new jobs go to the journal in GEARSTALKD_DATA_DIR");
     return {};
   }
+  return {Code::kInvalid, unread +
+                              ". Let gearmand finish them, then leave the option out and set "
+                              "GEARSTALKD_DATA_DIR=DIR for a journal"};
+}
 
-  Status AddWakeup() {
-    const std::uint64_t workers = GS_TRY(NumberOr(given_, "--worker-wakeup", 0));
-    Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all", "--worker-wakeup");
-    return {};
-  }
-
-  // One thread for all clients is what the broker has anyway.
-  Status AddRouters() {
-    const std::uint64_t threads = GS_TRY(NumberOr(given_, "--threads", 0));
-    const std::uint64_t routers = std::min<std::uint64_t>(threads, Config::kMostRouters);
-    if (threads > 1) Add("--routers", fmt::format("{}", routers), "--threads");
-    return {};
-  }
-
-  void AddTls() {
-    if (!Has("--ssl")) return;
-    AddTlsFile("--ssl-certificate", "GEARMAND_SERVER_PEM", "/etc/ssl/certs/gearmand.pem",
-               "--tls-certificate");
-    AddTlsFile("--ssl-key", "GEARMAND_SERVER_KEY", "/etc/ssl/certs/gearmand.key", "--tls-key");
-    AddTlsFile("--ssl-ca-file", "GEARMAND_CA_CERTIFICATE", "/etc/ssl/certs/gearmand-ca.pem",
-               "--tls-client-ca");
-  }
-
-  // The option, else the variable, else the path that Debian's gearmand takes.
-  void AddTlsFile(std::string_view name, const char* variable, const char* usual,
-                  const char* flag) {
-    const char* set = std::getenv(variable);
-    const std::string given_by = Has(name)        ? std::string(name)
-                                 : set != nullptr ? variable
-                                                  : "--ssl";
-    Add(flag, Value(name, set != nullptr ? set : usual), given_by);
-  }
-
-  void AddServerName() {
-    if (!Has("--job-handle-prefix")) return;
-    const std::string prefix = Value("--job-handle-prefix", "");
-    if (prefix.starts_with("H:")) {
-      Add("--server-name", prefix.substr(2), "--job-handle-prefix");
-    } else {
-      out_.warnings.push_back(fmt::format(
-          "'--job-handle-prefix': '{}' has no effect: handles begin with 'H:'", prefix));
-    }
-  }
-
-  const ForeignValues& given_;
-  Translation out_;
-};
-
-// Options of the command line outweigh those of the file.
-Status ReadFile(std::string name, ForeignValues& given) {
+// Options of the command line, which are read before, outweigh those of the file.
+Status ReadFile(std::string name, Translator& translator) {
   // "@NAME" means NAME.
   if (name.starts_with('@') && access(name.c_str(), F_OK) != 0) name.erase(0, 1);
   std::ifstream file(name);
   if (!file) return {Code::kInvalid, fmt::format("--config-file: cannot read '{}'", name)};
   std::vector<std::string> words;
   for (std::string word; file >> word;) words.push_back(word);
-  ForeignValues of_file;
-  if (Status status = ReadForeign(kGearmandOptions, words, of_file); !status.ok()) {
-    return {Code::kInvalid, fmt::format("{}: {}", name, status.message())};
-  }
-  given.merge(of_file);
-  return {};
+  const Status status = translator.Read(words);
+  return status.ok() ? Status()
+                     : Status(Code::kInvalid, fmt::format("{}: {}", name, status.message()));
 }
 
 }  // namespace
 
 Result<Translation> TranslateGearmand(std::span<const std::string> arguments) {
-  ForeignValues given;
-  GS_TRY(ReadForeign(kGearmandOptions, arguments, given));
-  if (given.contains("--config-file") || access(kDefaultFile, R_OK) == 0) {
-    GS_TRY(ReadFile(ValueOr(given, "--config-file", kDefaultFile), given));
+  Translator translator("gearmand", kGearmandOptions);
+  GS_TRY(translator.Read(arguments));
+  if (translator.Has("--config-file") || access(kDefaultFile, R_OK) == 0) {
+    GS_TRY(ReadFile(translator.Value("--config-file", kDefaultFile), translator));
   }
-  Translation special;
-  if (given.contains("--help")) {
-    special.help = HelpOf("gearmand", kGearmandOptions);
-    return special;
+  if (translator.AsksOnly("--help", "--version")) return translator.Take();
+  AddListen(translator);
+  GS_TRY(AddLog(translator));
+  AddTls(translator);
+  GS_TRY(AddWakeup(translator));
+  translator.Pass("--job-retries", "--gearman-job-retries");
+  translator.Pass("--user", "--user");
+  translator.Pass("--pid-file", "--pid-file");
+  translator.Pass("--file-descriptors", "--limits-connections");
+  if (translator.Has("--daemon")) translator.Add("--daemon", "true", "--daemon");
+  if (translator.Has("--round-robin")) translator.Add("--tube-order", "fair", "--round-robin");
+  if (translator.Has("--exceptions")) {
+    translator.Add("--gearman-exceptions", "true", "--exceptions");
   }
-  if (given.contains("--version")) {
-    special.arguments = {"--version"};
-    return special;
-  }
-  Translator translator(given);
-  GS_TRY(translator.Run());
+  if (translator.Has("--check-args")) translator.Ask("--check-config");
+  GS_TRY(AddRouters(translator));
+  AddServerName(translator);
+  translator.Finish();
+  GS_TRY(CheckQueue(translator));
   return translator.Take();
 }
 

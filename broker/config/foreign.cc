@@ -68,53 +68,6 @@ Status NotTaken(std::span<const ForeignOption> options, const ForeignOption* kno
                      : fmt::format("unknown option '{}'", word));
 }
 
-}  // namespace
-
-Status ReadForeign(std::span<const ForeignOption> options, std::span<const std::string> arguments,
-                   ForeignValues& values) {
-  const Grammar grammar(options);
-  std::vector<std::string> words(arguments.begin(), arguments.end());
-  std::vector<char*> argv = {const_cast<char*>("")};
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const int count = static_cast<int>(argv.size()) - 1;
-  optind = 0;  // glibc: begins anew
-  for (;;) {
-    const int at = std::max(optind, 1);
-    const int code =
-        getopt_long(count, argv.data(), grammar.letters.c_str(), grammar.longs.data(), nullptr);
-    if (code == -1) break;
-    const ForeignOption* const found = Found(options, code == '?' || code == ':' ? optopt : code);
-    if (code == ':') return Bad(fmt::format("option '{}' needs a value", NameOf(*found)));
-    if (code == '?') return NotTaken(options, found, argv[static_cast<std::size_t>(at)]);
-    values[NameOf(*found)] = found->takes_value ? optarg : "";
-  }
-  if (optind == count) return {};
-  return Bad(fmt::format("unexpected argument '{}'", argv[static_cast<std::size_t>(optind)]));
-}
-
-std::string ValueOr(const ForeignValues& values, std::string_view option,
-                    std::string_view otherwise) {
-  const auto found = values.find(option);
-  return found == values.end() ? std::string(otherwise) : found->second;
-}
-
-Result<std::uint64_t> NumberOr(const ForeignValues& values, std::string_view option,
-                               std::uint64_t otherwise) {
-  const auto found = values.find(option);
-  if (found == values.end() || ParseNumber(found->second, otherwise)) return otherwise;
-  return Bad(fmt::format("{}: '{}': expected a number", option, found->second));
-}
-
-void AddWarnings(Translation& translation, std::span<const ForeignOption> options,
-                 const ForeignValues& values) {
-  for (const ForeignOption& option : options) {
-    if (!option.here.empty() || !values.contains(NameOf(option))) continue;
-    translation.warnings.push_back(
-        fmt::format("'{}' has no counterpart in gearstalkd and no effect", NameOf(option)));
-  }
-}
-
 std::string HelpOf(std::string_view program, std::span<const ForeignOption> options) {
   std::string text = fmt::format(
       "gearstalkd in the place of {}: it takes these options of that server.\n"
@@ -132,21 +85,72 @@ std::string HelpOf(std::string_view program, std::span<const ForeignOption> opti
   return text;
 }
 
+}  // namespace
+
+Status Translator::Read(std::span<const std::string> arguments) {
+  const Grammar grammar(options_);
+  std::map<std::string, std::string, std::less<>> values;
+  std::vector<std::string> words(arguments.begin(), arguments.end());
+  std::vector<char*> argv = {const_cast<char*>("")};
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const int count = static_cast<int>(argv.size()) - 1;
+  optind = 0;  // glibc: begins anew
+  for (;;) {
+    const int at = std::max(optind, 1);
+    const int code =
+        getopt_long(count, argv.data(), grammar.letters.c_str(), grammar.longs.data(), nullptr);
+    if (code == -1) break;
+    const ForeignOption* const found = Found(options_, code == '?' || code == ':' ? optopt : code);
+    if (code == ':') return Bad(fmt::format("option '{}' needs a value", NameOf(*found)));
+    if (code == '?') return NotTaken(options_, found, argv[static_cast<std::size_t>(at)]);
+    values[NameOf(*found)] = found->takes_value ? optarg : "";
+  }
+  given_.merge(values);
+  if (optind == count) return {};
+  return Bad(fmt::format("unexpected argument '{}'", argv[static_cast<std::size_t>(optind)]));
+}
+
+std::string Translator::Value(std::string_view name, std::string_view otherwise) const {
+  const auto found = given_.find(name);
+  return found == given_.end() ? std::string(otherwise) : found->second;
+}
+
+Result<std::uint64_t> Translator::Number(std::string_view name, std::uint64_t otherwise) const {
+  const auto found = given_.find(name);
+  if (found == given_.end() || ParseNumber(found->second, otherwise)) return otherwise;
+  return Bad(fmt::format("{}: '{}': expected a number", name, found->second));
+}
+
+bool Translator::AsksOnly(std::string_view help, std::string_view version) {
+  if (Has(help)) out_.help = HelpOf(program_, options_);
+  if (!Has(help) && Has(version)) Ask("--version");
+  return Has(help) || Has(version);
+}
+
+void Translator::Add(std::string flag, std::string value, std::string_view name) {
+  out_.names[flag] = name;
+  out_.arguments.push_back(std::move(flag));
+  out_.arguments.push_back(std::move(value));
+}
+
+void Translator::Pass(std::string_view name, std::string flag) {
+  if (Has(name)) Add(std::move(flag), Value(name, ""), name);
+}
+
+// The versions are those of the servers whose behaviour is followed.
+void Translator::Finish() {
+  Add("--beanstalk-version", "1.13", "");
+  Add("--gearman-version", "1.1.20", "");
+  for (const ForeignOption& option : options_) {
+    if (!option.here.empty() || !Has(NameOf(option))) continue;
+    Warn(fmt::format("'{}' has no counterpart in gearstalkd and no effect", NameOf(option)));
+  }
+}
+
 std::string AddressText(std::string_view host, std::string_view port) {
   const bool v6 = host.find(':') != std::string_view::npos && !host.starts_with('[');
   return v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
-}
-
-void AddFlag(Translation& translation, std::string flag, std::string value, std::string_view name) {
-  translation.names[flag] = name;
-  translation.arguments.push_back(std::move(flag));
-  translation.arguments.push_back(std::move(value));
-}
-
-void PassFlag(Translation& translation, const ForeignValues& values, std::string_view name,
-              std::string flag) {
-  const auto found = values.find(name);
-  if (found != values.end()) AddFlag(translation, std::move(flag), found->second, name);
 }
 
 int BadUsageExitOf(std::string_view program) { return BaseName(program) == "gearmand" ? 1 : 2; }

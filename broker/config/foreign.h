@@ -19,20 +19,6 @@ struct ForeignOption {
   std::string_view here;  // the option of ours; empty: it has no counterpart
 };
 
-// By "-p" or "--port": the long form where there is one. The last value counts.
-using ForeignValues = std::map<std::string, std::string, std::less<>>;
-
-// The option's value; without one `otherwise`.
-std::string ValueOr(const ForeignValues& values, std::string_view option,
-                    std::string_view otherwise);
-Result<std::uint64_t> NumberOr(const ForeignValues& values, std::string_view option,
-                               std::uint64_t otherwise);
-
-// Options as getopt has them: -pVALUE, -p VALUE, --port VALUE, --port=VALUE; letters without values
-// may be joined, and long names cut as far as they are unique. Unknown ones are errors.
-Status ReadForeign(std::span<const ForeignOption> options, std::span<const std::string> arguments,
-                   ForeignValues& values);
-
 // A command line of another server in our options.
 struct Translation {
   std::vector<std::string> arguments;  // without the program's name
@@ -40,11 +26,6 @@ struct Translation {
   std::vector<std::string> warnings;   // one for each option that has no effect
   std::string help;                    // to be printed instead of serving; empty: not asked for
 };
-
-// The versions that clients of those servers are told: those of the servers whose behaviour is
-// followed.
-inline constexpr std::string_view kBeanstalkdVersion = "1.13";
-inline constexpr std::string_view kGearmandVersion = "1.1.20";
 
 Result<Translation> TranslateBeanstalkd(std::span<const std::string> arguments);
 Result<Translation> TranslateGearmand(std::span<const std::string> arguments);
@@ -56,15 +37,42 @@ Result<Translation> TranslateAs(std::string_view program, std::span<const std::s
 // The exit code after wrong usage: gearmand's own, else ours.
 int BadUsageExitOf(std::string_view program);
 
-// For those two: sets a flag of ours; `name` is the option that asked for it.
-void AddFlag(Translation& translation, std::string flag, std::string value, std::string_view name);
-// The same with the value of that option, if it was given.
-void PassFlag(Translation& translation, const ForeignValues& values, std::string_view name,
-              std::string flag);
-// One warning for each of `values` without a counterpart, and the help.
-void AddWarnings(Translation& translation, std::span<const ForeignOption> options,
-                 const ForeignValues& values);
-std::string HelpOf(std::string_view program, std::span<const ForeignOption> options);
+// For those two: the options that were given, and their translation. `name` is the server's option,
+// "-p" or "--port": the long form where there is one; "": none asked for it.
+class Translator {
+ public:
+  // `program` is the server's name.
+  Translator(std::string_view program, std::span<const ForeignOption> options)
+      : program_(program), options_(options) {}
+
+  // Options as getopt has them: -pVALUE, -p VALUE, --port VALUE, --port=VALUE; letters without
+  // values may be joined, and long names cut as far as they are unique. Unknown ones are errors.
+  // The last value counts, but those of an earlier call outweigh it.
+  Status Read(std::span<const std::string> arguments);
+  bool Has(std::string_view name) const { return given_.contains(name); }
+  // The option's value; without one `otherwise`.
+  std::string Value(std::string_view name, std::string_view otherwise) const;
+  Result<std::uint64_t> Number(std::string_view name, std::uint64_t otherwise) const;
+
+  // Whether one of these options asks for no more than the help or the version.
+  bool AsksOnly(std::string_view help, std::string_view version);
+  // Sets a flag of ours, for which `name` asked.
+  void Add(std::string flag, std::string value, std::string_view name);
+  // The same with the value of that option, if it was given.
+  void Pass(std::string_view name, std::string flag);
+  void Ask(std::string flag) { out_.arguments.push_back(std::move(flag)); }
+  void Warn(std::string warning) { out_.warnings.push_back(std::move(warning)); }
+  // Sets the versions that clients are told, and warns of each option that has no counterpart.
+  void Finish();
+  Translation Take() { return std::move(out_); }
+
+ private:
+  const std::string_view program_;
+  const std::span<const ForeignOption> options_;
+  std::map<std::string, std::string, std::less<>> given_;
+  Translation out_;
+};
+
 // ADDR:PORT as `listen` wants it.
 std::string AddressText(std::string_view host, std::string_view port);
 
