@@ -15,6 +15,7 @@
 #include "broker/base/status.h"
 #include "broker/config/option.h"
 #include "broker/process/log.h"
+#include "broker/process/systemd.h"
 #include "broker/version.h"
 
 namespace gearstalk {
@@ -68,14 +69,11 @@ void Broker::Shutdown(bool graceful, const Peer& peer) {
 }
 
 int Broker::Run(ListenSockets sockets, ListenSockets admin_sockets) {
-  Result<Security> security = LoadSecurity(config_);
-  if (!security.ok()) {
-    Log(LogLevel::kCritical, security.status().message());
+  sockets_ = std::move(sockets);
+  if (const Status begun = Begin(std::move(admin_sockets)); !begun.ok()) {
+    Log(LogLevel::kCritical, begun.message());
     return EXIT_FAILURE;
   }
-  serving_->SetSecurity(std::move(security.value()));
-  sockets_ = std::move(sockets);
-  if (!OpenPages(std::move(admin_sockets)) || !StartJournal()) return EXIT_FAILURE;
   serving_->server().Run();
   LeaveJournal();
   return CloseJournal();
@@ -95,14 +93,15 @@ int Broker::CloseJournal() {
 // From here on a signal ends the process in order. Before, there is nothing to put in order.
 void Broker::HandleSignals() {
   if (!events_.empty()) return;
-  events_.push_back(loop_.OnSignal(SIGTERM, on_terminate_));
-  events_.push_back(loop_.OnSignal(SIGINT, on_interrupt_));
-  events_.push_back(loop_.OnSignal(SIGUSR1, on_drain_));
-  events_.push_back(loop_.OnSignal(SIGHUP, on_reload_));
-  events_.push_back(loop_.OnSignal(SIGUSR2, on_step_down_));
-  events_.push_back(loop_.Every(kSecond, every_second_));
+  events_.push_back(loop_.OnSignal(SIGTERM, [this] { Stop("SIGTERM"); }));
+  events_.push_back(loop_.OnSignal(SIGINT, [this] { Stop("SIGINT"); }));
+  events_.push_back(
+      loop_.OnSignal(SIGUSR1, [this] { SetDraining(!serving_->engine().draining(), "SIGUSR1"); }));
+  events_.push_back(loop_.OnSignal(SIGHUP, [this] { Reload(); }));
+  events_.push_back(loop_.OnSignal(SIGUSR2, [this] { LetAnotherLead(); }));
+  events_.push_back(loop_.Every(kSecond, [this] { EverySecond(); }));
   if (const Time interval = systemd::WatchdogInterval(); interval > 0) {
-    events_.push_back(loop_.Every(interval / 2, on_watchdog_));
+    events_.push_back(loop_.Every(interval / 2, systemd::NotifyWatchdog));
   }
 }
 
@@ -181,38 +180,30 @@ void Broker::LogRefusedJobs() {
   }
 }
 
-bool Broker::OpenPages(ListenSockets sockets) {
-  if (const Status opened = serving_->OpenPages(std::move(sockets)); !opened.ok()) {
-    Log(LogLevel::kCritical, opened.message());
-    return false;
-  }
+// Serves the pages, and starts the journal.
+Status Broker::Begin(ListenSockets admin_sockets) {
+  Security security = GS_TRY(LoadSecurity(config_));
+  serving_->SetSecurity(std::move(security));
+  GS_TRY(serving_->OpenPages(std::move(admin_sockets)));
   for (const std::string& name : serving_->pages().names())
     Log(LogLevel::kInfo, fmt::format("admin {}", name));
-  return true;
-}
-
-bool Broker::StartJournal() {
   journal_.SetOnDurable([this](Lsn) { serving_->OnDurable(); });
   journal_.SetOnStuck([this](bool for_good) { serving_->OnStuck(for_good); });
   // A signal ends a standby in order, too.
   if (journal_.Replica().shared) HandleSignals();
-  if (const Status status = journal_.Start(serving_->engine().records(), *this); !status.ok()) {
-    Log(LogLevel::kCritical, status.message());
-    return false;
-  }
-  if (journal_.NotifyFd() < 0) return true;
-  on_notify_ = [this] { OnJournal(); };
-  serving_->server().OnReadable(journal_.NotifyFd(), on_notify_);
-  return true;
+  GS_TRY(journal_.Start(serving_->engine().records(), *this));
+  if (journal_.NotifyFd() < 0) return {};
+  serving_->server().OnReadable(journal_.NotifyFd(), [this] { OnJournal(); });
+  return {};
 }
 
 // Jobs that a beanstalkd left in data_dir.
-bool Broker::ImportOldLog() {
+Status Broker::ImportOldLog() {
   const Result<bool> found = HasBinlogToImport(config_);
-  if (!found.ok() || !found.value()) return true;
+  if (!found.ok() || !found.value()) return {};
   not_ready_ = "importing the log of beanstalkd";
   clock_.Refresh();
-  const Status imported = ImportBinlog(serving_->engine(), config_.data_dir, clock_.Now(), [this] {
+  return ImportBinlog(serving_->engine(), config_.data_dir, clock_.Now(), [this] {
     journal_.Flush(clock_.Now());
     while (journal_.WaitingBytes() > 0 && journal_.Health().ok()) {
       pollfd written{.fd = journal_.NotifyFd(), .events = POLLIN, .revents = 0};
@@ -223,8 +214,6 @@ bool Broker::ImportOldLog() {
     loop_.RunOnce(0, 0);
     return journal_.Health();
   });
-  if (!imported.ok()) Log(LogLevel::kCritical, imported.message());
-  return imported.ok();
 }
 
 void Broker::OnJournal() {
@@ -259,12 +248,6 @@ void Broker::TellOfDisk() {
          {"free_bytes", disk.free},
          {"hours_left", HoursLeft(disk)}});
   }
-}
-
-bool Broker::Listen() {
-  const Status listens = serving_->Listen(std::exchange(sockets_, {}));
-  if (!listens.ok()) Log(LogLevel::kCritical, listens.message());
-  return listens.ok();
 }
 
 // --- What can change while the broker runs -------------------------------------------------------

@@ -12,7 +12,6 @@
 #include "broker/base/clock.h"
 #include "broker/config/config.h"
 #include "broker/journal/journal.h"
-#include "broker/process/systemd.h"
 #include "broker/server/event_loop.h"
 
 namespace gearstalk {
@@ -62,21 +61,19 @@ class Broker final : private JournalEvents, private BrokerControl {
   void LeaveJournal();
 
   void HandleSignals();
-  bool StartJournal();
+  Status Begin(ListenSockets admin_sockets);
   int CloseJournal();
   void Stop(std::string_view asked_by);
   void StopGracefully();
   void StopWhenDone();
   std::string StatusText() const;
-  bool OpenPages(ListenSockets sockets);
   void EverySecond();
   void FollowWallClock();
   void LogRefusedJobs();
   void OnJournal();
   void TellOfHealth();
   void TellOfDisk();
-  bool Listen();
-  bool ImportOldLog();
+  Status ImportOldLog();
 
   void Reload();
   Status Adopt(const Config& fresh);
@@ -87,16 +84,6 @@ class Broker final : private JournalEvents, private BrokerControl {
   Journal& journal_;
   EventLoop loop_;
   std::unique_ptr<Serving> serving_;
-  std::function<void()> on_notify_;
-  std::function<void()> on_terminate_ = [this] { Stop("SIGTERM"); };
-  std::function<void()> on_interrupt_ = [this] { Stop("SIGINT"); };
-  std::function<void()> on_drain_ = [this] {
-    SetDraining(!serving_->engine().draining(), "SIGUSR1");
-  };
-  std::function<void()> on_reload_ = [this] { Reload(); };
-  std::function<void()> on_step_down_ = [this] { LetAnotherLead(); };
-  std::function<void()> every_second_ = [this] { EverySecond(); };
-  std::function<void()> on_watchdog_ = systemd::NotifyWatchdog;
   std::vector<Event> events_;                 // signals and timers
   std::string not_ready_ = "starting";        // empty: serving
   ListenSockets sockets_;                     // until it listens on them

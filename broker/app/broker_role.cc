@@ -112,7 +112,10 @@ void Broker::OnActive() {
 }
 
 void Broker::OnServing() {
-  if (!ImportOldLog() || !Listen()) {
+  Status served = ImportOldLog();
+  if (served.ok()) served = serving_->Listen(std::exchange(sockets_, {}));
+  if (!served.ok()) {
+    Log(LogLevel::kCritical, served.message());
     exit_code_ = EXIT_FAILURE;
     return serving_->server().Stop();
   }

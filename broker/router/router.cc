@@ -63,13 +63,8 @@ Router::Router(EventLoop& loop, SystemClock& clock, link::LinkEnd link, std::vec
       buffer_(link::kMaxData),
       clients_(1) {
   GS_CHECK(accepting_ >= 0);
-  const auto on = [&](int fd, EventLoop::Interest interest, EventLoop::Callback callback) {
-    return loop_.OnReady(fd, interest, callback, this);
-  };
-  acceptable_ = on(accepting_, EventLoop::Interest::kRead,
-                   [](int, short, void* self) { static_cast<Router*>(self)->Accept(); });
-  readable_ = on(link_.fd(), EventLoop::Interest::kRead,
-                 [](int, short, void* self) { static_cast<Router*>(self)->OnLink(); });
+  acceptable_ = loop_.OnReady<&Router::Accept>(accepting_, EventLoop::Interest::kRead, *this);
+  readable_ = loop_.OnReady<&Router::OnLink>(link_.fd(), EventLoop::Interest::kRead, *this);
   EventLoop::Enable(readable_);
   EventLoop::Enable(acceptable_);
 }

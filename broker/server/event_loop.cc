@@ -3,6 +3,7 @@
 #include <event2/event.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "broker/base/check.h"
 
@@ -37,14 +38,16 @@ Event EventLoop::OnReady(int fd, Interest interest, Callback callback, void* con
   return Event(event_new(base_, fd, static_cast<short>(what | EV_PERSIST), callback, context));
 }
 
-Event EventLoop::OnSignal(int signal, std::function<void()>& handler) {
-  Event event(evsignal_new(base_, signal, CallHandler, &handler));
+Event EventLoop::OnSignal(int signal, std::function<void()> handler) {
+  handlers_.push_back(std::move(handler));
+  Event event(evsignal_new(base_, signal, CallHandler, &handlers_.back()));
   event_add(event.get(), nullptr);
   return event;
 }
 
-Event EventLoop::Every(Time interval, std::function<void()>& handler) {
-  Event event(event_new(base_, -1, EV_PERSIST, CallHandler, &handler));
+Event EventLoop::Every(Time interval, std::function<void()> handler) {
+  handlers_.push_back(std::move(handler));
+  Event event(event_new(base_, -1, EV_PERSIST, CallHandler, &handlers_.back()));
   const timeval tv{interval / kSecond, interval % kSecond / kMicrosecond};
   event_add(event.get(), &tv);
   return event;

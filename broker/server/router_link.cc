@@ -17,10 +17,8 @@ constexpr std::size_t kUnblocked = link::kFullLink / link::kWindow;
 
 RouterLink::RouterLink(EventLoop& loop, link::LinkEnd end, LinkHost& host)
     : host_(host), end_(std::move(end)) {
-  readable_ = loop.OnReady(
-      end_.fd(), EventLoop::Interest::kRead,
-      [](int, short, void* self) { static_cast<RouterLink*>(self)->OnReadable(); }, this);
-  soon_ = loop.OnSoon([](int, short, void* self) { static_cast<RouterLink*>(self)->GoOn(); }, this);
+  readable_ = loop.OnReady<&RouterLink::OnReadable>(end_.fd(), EventLoop::Interest::kRead, *this);
+  soon_ = loop.OnSoon<&RouterLink::GoOn>(*this);
   EventLoop::Enable(readable_);
   EventLoop::Soon(soon_);
 }

@@ -180,16 +180,9 @@ void Server::Freeze(bool frozen) {
   }
 }
 
-void Server::OnReadable(int fd, std::function<void()>& handler) {
-  auto watched = std::make_unique<Watched>(Watched{*this, handler, nullptr});
-  watched->readable = loop_.OnReady(
-      fd, EventLoop::Interest::kRead,
-      [](int, short, void* context) {
-        auto& self = *static_cast<Watched*>(context);
-        self.server.BeginRound();
-        self.handler();
-      },
-      watched.get());
+void Server::OnReadable(int fd, std::function<void()> handler) {
+  auto watched = std::make_unique<Watched>(Watched{*this, std::move(handler), nullptr});
+  watched->readable = loop_.OnReady<&Watched::OnReadable>(fd, EventLoop::Interest::kRead, *watched);
   EventLoop::Enable(watched->readable);
   watched_.push_back(std::move(watched));
 }

@@ -85,8 +85,8 @@ class Server final : public ConnectionHost, public ConnectionList, private LinkH
   // One round; it waits until `until` at most for something to do.
   void Turn(Time until);
 
-  // Calls `handler` in the round in which `fd` gets readable. It must outlive the server.
-  void OnReadable(int fd, std::function<void()>& handler);
+  // Calls `handler` in the round in which `fd` gets readable.
+  void OnReadable(int fd, std::function<void()> handler);
   // The durable position advanced: releases held replies.
   void OnDurable();
   // The journal makes no progress until the disk has space, or `for_good`. Closes the connections
@@ -110,6 +110,11 @@ class Server final : public ConnectionHost, public ConnectionList, private LinkH
 
  private:
   struct Acceptor {
+    void OnReadable() {
+      server.BeginRound();
+      server.Accept(*this);
+    }
+
     Server& server;
     std::unique_ptr<ListenSocket> socket;
     ListenAddress address;
@@ -119,8 +124,13 @@ class Server final : public ConnectionHost, public ConnectionList, private LinkH
   };
 
   struct Watched {
+    void OnReadable() {
+      server.BeginRound();
+      handler();
+    }
+
     Server& server;
-    std::function<void()>& handler;
+    std::function<void()> handler;
     Event readable;
   };
 

@@ -36,14 +36,8 @@ Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
   auto acceptor = std::make_unique<Acceptor>(
       Acceptor{*this, std::move(socket), std::move(address), std::move(protocols), nullptr});
   if (routers_ == nullptr) {
-    acceptor->readable = loop_.OnReady(
-        acceptor->socket->fd(), EventLoop::Interest::kRead,
-        [](int, short, void* context) {
-          auto& self = *static_cast<Acceptor*>(context);
-          self.server.BeginRound();
-          self.server.Accept(self);
-        },
-        acceptor.get());
+    acceptor->readable = loop_.OnReady<&Acceptor::OnReadable>(
+        acceptor->socket->fd(), EventLoop::Interest::kRead, *acceptor);
     EventLoop::Enable(acceptor->readable);
   }
   acceptors_.push_back(std::move(acceptor));

@@ -65,10 +65,8 @@ void SocketTransport::SetReading(Reading reading) {
   readable_.reset();
   if (reading == Reading::kOff) return;
   if (reading == Reading::kWatchClose) return context_.hang_ups().Watch(fd_, events_);
-  readable_ = context_.loop().OnReady(
-      fd_, EventLoop::Interest::kRead,
-      [](int, short, void* events) { static_cast<TransportEvents*>(events)->OnReadable(); },
-      &events_);
+  readable_ = context_.loop().OnReady<&TransportEvents::OnReadable>(fd_, EventLoop::Interest::kRead,
+                                                                    events_);
   EventLoop::Enable(readable_);
 }
 
@@ -84,10 +82,8 @@ void SocketTransport::Mute(bool muted) {
 void SocketTransport::WatchWriting(bool watched) {
   if (writable_ == nullptr) {
     if (!watched) return;
-    writable_ = context_.loop().OnReady(
-        fd_, EventLoop::Interest::kWrite,
-        [](int, short, void* events) { static_cast<TransportEvents*>(events)->OnWritable(); },
-        &events_);
+    writable_ = context_.loop().OnReady<&TransportEvents::OnWritable>(
+        fd_, EventLoop::Interest::kWrite, events_);
   }
   watched ? EventLoop::Enable(writable_) : EventLoop::Disable(writable_);
 }
@@ -226,9 +222,7 @@ void SocketTransport::End() {
 
 HangUps::HangUps(EventLoop& loop) : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   GS_CHECK(epoll_ >= 0);
-  readable_ = loop.OnReady(
-      epoll_, EventLoop::Interest::kRead,
-      [](int, short, void* self) { static_cast<HangUps*>(self)->Report(); }, this);
+  readable_ = loop.OnReady<&HangUps::Report>(epoll_, EventLoop::Interest::kRead, *this);
   EventLoop::Enable(readable_);
 }
 

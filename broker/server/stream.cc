@@ -16,9 +16,7 @@ constexpr std::size_t kSmall = 16 * 1024;
 }  // namespace
 
 DueStreams::DueStreams(EventLoop& loop, std::function<void()> begin)
-    : begin_(std::move(begin)),
-      soon_(loop.OnSoon([](int, short, void* self) { static_cast<DueStreams*>(self)->Tell(); },
-                        this)) {}
+    : begin_(std::move(begin)), soon_(loop.OnSoon<&DueStreams::Tell>(*this)) {}
 
 void DueStreams::Add(Stream& stream) {
   if (stream.due_hook.is_linked()) return;
