@@ -53,15 +53,14 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int Serve(const Config& config, BrokerHooks hooks, ListenSockets sockets,
-          ListenSockets admin_sockets) {
+Result<int> Serve(const Config& config, BrokerHooks hooks, ListenSockets sockets,
+                  ListenSockets admin_sockets) {
   mallopt(M_MMAP_THRESHOLD, kMappedFrom);
   KeepMemoryReserve(std::min<std::size_t>(kMemoryReserve, MachineMemory() / 16));
   if (config.Replicated()) {
-    Result<ReplicaSetup> replica = OpenReplica(config);
-    if (!replica.ok()) return Failed(replica.status());
-    hooks.reload_journal = replica.value().reload;
-    return Broker(config, std::move(hooks), *replica.value().journal)
+    const ReplicaSetup replica = GS_TRY(OpenReplica(config));
+    hooks.reload_journal = replica.reload;
+    return Broker(config, std::move(hooks), *replica.journal)
         .Run(std::move(sockets), std::move(admin_sockets));
   }
   if (config.data_dir.empty()) {
@@ -72,14 +71,10 @@ int Serve(const Config& config, BrokerHooks hooks, ListenSockets sockets,
   }
   // Taken before the journal's own lock, which beanstalkd does not see, and held while the broker
   // serves.
-  const Result<binlog::Lock> lock = binlog::Lock::Hold(config.data_dir);
-  if (!lock.ok()) return Failed(lock.status());
-  if (const Result<bool> binlog = HasBinlogToImport(config); !binlog.ok()) {
-    return Failed(binlog.status());
-  }
-  Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(WalOptionsOf(config));
-  if (!journal.ok()) return Failed(journal.status());
-  return Broker(config, std::move(hooks), *journal.value())
+  const binlog::Lock lock = GS_TRY(binlog::Lock::Hold(config.data_dir));
+  GS_TRY(StatusOf(HasBinlogToImport(config)));
+  const std::unique_ptr<WalJournal> journal = GS_TRY(WalJournal::Open(WalOptionsOf(config)));
+  return Broker(config, std::move(hooks), *journal)
       .Run(std::move(sockets), std::move(admin_sockets));
 }
 
@@ -96,25 +91,19 @@ void LogStart(const Config& config, const StartNotes& notes) {
 
 // The order matters: addresses and the pid file may need root; the journal and the log's file must
 // belong to the broker's user.
-int StartHere(const Config& config, std::function<Result<Config>()> reread, const StartNotes& notes,
-              std::optional<Daemon>& daemon) {
+Result<int> StartHere(const Config& config, std::function<Result<Config>()> reread,
+                      const StartNotes& notes, std::optional<Daemon>& daemon) {
   Result<ListenSockets> sockets = OpenSockets(config);
-  if (!sockets.ok()) {
+  if (!sockets.ok() && sockets.status().code() == Code::kInUse) {
     Failed(sockets.status());
-    return sockets.status().code() == Code::kInUse ? kExitBadUsage : kExitFailed;
+    return kExitBadUsage;
   }
-  Result<ListenSockets> admin_sockets = OpenAdminSockets(config);
-  if (!admin_sockets.ok()) return Failed(admin_sockets.status());
+  GS_TRY(StatusOf(sockets));
+  ListenSockets admin_sockets = GS_TRY(OpenAdminSockets(config));
   std::unique_ptr<PidFile> pid_file;
-  if (!config.pid_file.empty()) {
-    Result<std::unique_ptr<PidFile>> created = PidFile::Create(config.pid_file);
-    if (!created.ok()) return Failed(created.status());
-    pid_file = std::move(created.value());
-  }
-  if (!config.user.empty()) {
-    if (Status status = BecomeUser(config.user); !status.ok()) return Failed(status);
-  }
-  if (Status status = OpenLog(LogSettingsOf(config)); !status.ok()) return Failed(status);
+  if (!config.pid_file.empty()) pid_file = GS_TRY(PidFile::Create(config.pid_file));
+  if (!config.user.empty()) GS_TRY(BecomeUser(config.user));
+  GS_TRY(OpenLog(LogSettingsOf(config)));
   StartLogThread();
   LogStart(config, notes);
   const bool says_json = config.log_format == Config::LogFormat::kJson && config.log_to == "stderr";
@@ -142,8 +131,7 @@ int StartHere(const Config& config, std::function<Result<Config>()> reread, cons
     announce("ready", {{"addresses", joined}}, "ready " + joined);
   };
   hooks.standby = [&] { announce("standby", {}, "standby"); };
-  return Serve(config, std::move(hooks), std::move(sockets.value()),
-               std::move(admin_sockets.value()));
+  return Serve(config, std::move(hooks), std::move(sockets.value()), std::move(admin_sockets));
 }
 
 }  // namespace
@@ -166,7 +154,8 @@ int Start(const Config& config, const StartNotes& notes, std::function<Result<Co
       Log(LogLevel::kWarning, "log lines are lost in the background: set log_to");
     }
   }
-  const int exit_code = StartHere(config, std::move(reread), notes, daemon);
+  const Result<int> ended = StartHere(config, std::move(reread), notes, daemon);
+  const int exit_code = ended.ok() ? ended.value() : Failed(ended.status());
   const bool logged = DrainLog();
   if (daemon.has_value()) daemon->Failed(exit_code);
   // exit() would wait for a thread that hangs in a write to standard error.
