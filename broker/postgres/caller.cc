@@ -271,16 +271,16 @@ std::string Caller::WhyNot(const Facts& facts, const std::string& host) {
 std::string Caller::CheckFacts(const Facts& facts, const std::string& host) const {
   if (facts.version < kOldest) {
     return fmt::format("{}: PostgreSQL {} is too old: 13 or later is needed", host,
-                       facts.version_name);
+                       facts.server.version);
   }
   if (options_.allow_unsafe) return "";
-  if (facts.synchronous_commit == "off" || facts.synchronous_commit == "local") {
+  if (facts.server.synchronous_commit == "off" || facts.server.synchronous_commit == "local") {
     return fmt::format(
         "{}: synchronous_commit is {}, so that confirmed jobs could be lost: alter role "
         "current_user set synchronous_commit = on",
-        host, facts.synchronous_commit);
+        host, facts.server.synchronous_commit);
   }
-  if (facts.fsync == "off") {
+  if (facts.server.fsync == "off") {
     return host +
            ": fsync is off, so that confirmed jobs could be lost: alter system set fsync = on, "
            "then select pg_reload_conf()";

@@ -77,19 +77,21 @@ Facts ReadFacts(const Rows& rows) {
   Facts facts;
   if (rows.size() != 1) return facts;
   facts.version = rows.Number(0, 0);
-  facts.version_name = rows.Text(0, 1);
+  StoreServer& server = facts.server;
+  server.kind = "postgresql";
+  server.version = rows.Text(0, 1);
   facts.in_recovery = rows.Flag(0, 2);
   facts.system = rows.Number(0, 3);
   facts.timeline = rows.Number(0, 4);
-  facts.synchronous_commit = rows.Text(0, 5);
-  facts.fsync = rows.Text(0, 6);
-  facts.full_page_writes = rows.Text(0, 7);
-  facts.synchronous_standby_names = rows.Text(0, 8);
+  server.synchronous_commit = rows.Text(0, 5);
+  server.fsync = rows.Text(0, 6);
+  server.full_page_writes = rows.Text(0, 7);
+  server.synchronous_standby_names = rows.Text(0, 8);
   const std::string_view names = rows.Text(0, 9);
   if (!names.empty()) {
-    for (const std::string_view name : Split(names, '\n')) facts.standbys.emplace_back(name);
+    for (const std::string_view name : Split(names, '\n')) server.standbys.emplace_back(name);
   }
-  facts.standbys_hidden = rows.Flag(0, 10);
+  server.standbys_known = !rows.Flag(0, 10);
   facts.pid = rows.Number(0, 11);
   facts.process = rows.Text(0, 12);
   return facts;

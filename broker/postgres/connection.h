@@ -11,6 +11,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/postgres/conninfo.h"
+#include "broker/replica/log_store.h"
 
 namespace gearstalk::postgres {
 
@@ -82,15 +83,12 @@ struct Reply {
 // What a session says of its server.
 struct Facts {
   std::int64_t version = 0;  // 150004 is 15.4
-  std::string version_name;
+  StoreServer server;        // without what other servers say
   bool in_recovery = false;
   std::int64_t system = 0;    // identifier of the cluster of files
   std::string process;        // tells this server from all others, whatever its address
   std::int64_t timeline = 0;  // raised by each promotion; 0 in recovery
-  std::string synchronous_commit, fsync, full_page_writes, synchronous_standby_names;
-  std::vector<std::string> standbys;  // that are synchronous
-  bool standbys_hidden = false;       // from this role
-  std::int64_t pid = 0;               // of the backend
+  std::int64_t pid = 0;       // of the backend
 };
 
 // Asks for the facts, and reads them.

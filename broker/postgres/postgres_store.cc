@@ -157,29 +157,31 @@ void PostgresStore::NoteFacts(const Facts& facts) {
   caller_.SetFacts(facts);
   // Settings change with a reload of the server, too.
   if (const std::string unsafe = caller_.Unsafe(); !unsafe.empty()) Log(LogLevel::kError, unsafe);
-  const std::string standbys = facts.standbys_hidden
-                                   ? "not known to this role; synchronous_standby_names is '" +
-                                         facts.synchronous_standby_names + "'"
-                                   : fmt::format("{}", fmt::join(facts.standbys, ", "));
+  const StoreServer& server = facts.server;
+  const std::string standbys =
+      server.standbys_known
+          ? fmt::format("{}", fmt::join(server.standbys, ", "))
+          : fmt::format("not known to this role; synchronous_standby_names is '{}'",
+                        server.synchronous_standby_names);
   const bool other = std::exchange(told_of_, caller_.server()) != caller_.server();
   if (!other && standbys == told_standbys_) return;
   told_standbys_ = standbys;
   Log(LogLevel::kInfo, "the journal is in PostgreSQL",
       {{"primary", caller_.primary()},
-       {"version", facts.version_name},
-       {"synchronous_commit", facts.synchronous_commit},
-       {"fsync", facts.fsync},
-       {"full_page_writes", facts.full_page_writes},
+       {"version", server.version},
+       {"synchronous_commit", server.synchronous_commit},
+       {"fsync", server.fsync},
+       {"full_page_writes", server.full_page_writes},
        {"synchronous_standbys", standbys}});
-  if (facts.standbys.empty() && !facts.standbys_hidden) {
+  if (server.standbys.empty() && server.standbys_known) {
     Log(LogLevel::kWarning,
         "no standby of PostgreSQL confirms commits: the journal survives what this one server "
         "survives");
   }
-  if (facts.full_page_writes == "off") {
+  if (server.full_page_writes == "off") {
     Log(LogLevel::kWarning, "full_page_writes is off: a power loss may damage the journal");
   }
-  if (facts.synchronous_commit == "remote_write") {
+  if (server.synchronous_commit == "remote_write") {
     Log(LogLevel::kWarning,
         "synchronous_commit is remote_write: standbys confirm what is not on their disks");
   }
@@ -516,18 +518,9 @@ StoreStats PostgresStore::Stats() const {
   stats.append_retries = caller_.append_retries();
   stats.trouble = caller_.trouble();
   if (caller_.primary().empty()) return stats;
-  const Facts& facts = caller_.facts();
-  StoreServer& server = stats.server.emplace();
-  server.kind = "postgresql";
-  server.version = facts.version_name;
-  server.primary = caller_.primary();
-  server.synchronous_commit = facts.synchronous_commit;
-  server.fsync = facts.fsync;
-  server.full_page_writes = facts.full_page_writes;
-  server.synchronous_standby_names = facts.synchronous_standby_names;
-  server.standbys = facts.standbys;
-  server.standbys_known = !facts.standbys_hidden;
-  server.primaries = std::max<std::size_t>(primaries_, 1);
+  stats.server = caller_.facts().server;
+  stats.server->primary = caller_.primary();
+  stats.server->primaries = std::max<std::size_t>(primaries_, 1);
   return stats;
 }
 
