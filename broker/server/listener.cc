@@ -56,8 +56,8 @@ std::string_view ParseOption(std::string_view option, ListenAddress& address) {
     return "protocols is one of auto, beanstalk, gearman";
   }
   if (key == "tls") {
-    if (value == "required") address.tls = ListenAddress::Tls::kRequired;
-    if (value == "off") address.tls = ListenAddress::Tls::kOff;
+    if (value == "required") address.tls = TlsUse::kRequired;
+    if (value == "off") address.tls = TlsUse::kOff;
     if (value == "allowed" || value == "required" || value == "off") return {};
     return "tls is one of allowed, required, off";
   }
@@ -251,11 +251,6 @@ std::string ListenSocket::NameOf(int fd) {
   socklen_t size = sizeof address;
   getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
   return NameOfAddress(address, size);
-}
-
-Result<std::unique_ptr<ListenSocket>> ListenSocket::Open(const ListenAddress& address) {
-  auto all = GS_TRY(OpenAll(address));
-  return std::move(all.front());
 }
 
 Result<ListenSockets> ListenSocket::OpenAll(const ListenAddress& address) {

@@ -19,14 +19,12 @@ namespace gearstalk {
 // ",protocols=auto|beanstalk|gearman",
 // ",tls=allowed|required|off", and for Unix sockets ",owner=USER", ",group=GROUP", ",mode=0660".
 struct ListenAddress {
-  using Tls = TlsUse;
-
   std::string text;  // as it was written, without the options
   std::string host;  // empty for a Unix socket
   std::string port;
   std::string path;       // of a Unix socket
   std::string protocols;  // "auto" or the name of one
-  Tls tls = Tls::kAllowed;
+  TlsUse tls = TlsUse::kAllowed;
   bool not_here_yet = false;  // bind even if the host does not have the address yet
   std::size_t sockets = 1;    // among which the kernel divides the clients of a TCP port
   std::string owner, group;   // of a Unix socket; empty: the default of the system
@@ -49,8 +47,6 @@ class ListenSocket {
   // Binds each address of a host name. Errors name the address; kNotFound: the machine does not
   // have it.
   static Result<ListenSockets> OpenAll(const ListenAddress& address);
-  // The first of them.
-  static Result<std::unique_ptr<ListenSocket>> Open(const ListenAddress& address);
   // Adopts a stream socket that another process has bound; `address` says how it is served.
   static Result<std::unique_ptr<ListenSocket>> Adopt(int fd, ListenAddress address);
   ~ListenSocket();

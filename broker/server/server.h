@@ -59,7 +59,6 @@ class Server final : public ConnectionHost, public ConnectionList, private LinkH
 
   // Listens; every connection there may speak any of `protocols`, which outlive the server. Returns
   // the name of the address, with the port that was taken.
-  Result<std::string> Listen(const ListenAddress& address, std::vector<Protocol*> protocols);
   Result<std::string> Listen(std::unique_ptr<ListenSocket> socket,
                              std::vector<Protocol*> protocols);
 

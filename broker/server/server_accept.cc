@@ -20,14 +20,9 @@ constexpr Time kAcceptPause = 100 * kMillisecond;
 
 }  // namespace
 
-Result<std::string> Server::Listen(const ListenAddress& address, std::vector<Protocol*> protocols) {
-  auto socket = GS_TRY(ListenSocket::Open(address));
-  return Listen(std::move(socket), std::move(protocols));
-}
-
 Result<std::string> Server::Listen(std::unique_ptr<ListenSocket> socket,
                                    std::vector<Protocol*> protocols) {
-  if (socket->address().tls == ListenAddress::Tls::kRequired && tls() == nullptr) {
+  if (socket->address().tls == TlsUse::kRequired && tls() == nullptr) {
     return Status(Code::kInvalid, "listen address '" + socket->address().text +
                                       "': tls=required needs tls.certificate");
   }

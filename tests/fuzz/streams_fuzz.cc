@@ -297,7 +297,7 @@ void RunAnyBroker(std::string_view bytes) {
   const link::LinkParts parts = link::MakeLink().value();
   auto end = link::LinkEnd::Open(parts.sockets[1], parts.memory, link::LinkEnd::Side::kRouter);
   const std::string path = "/tmp/gs-any-broker-" + std::to_string(getpid());
-  auto socket = ListenSocket::Open(ListenAddress::Parse("unix:" + path).value());
+  auto socket = OpenOne(ListenAddress::Parse("unix:" + path).value());
   GS_CHECK(socket.ok() && socket.value()->Start().ok());
   EventLoop loop;
   SystemClock clock;

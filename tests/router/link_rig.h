@@ -13,6 +13,7 @@
 #include "broker/server/listener.h"
 #include "broker/server/router_link.h"
 #include "tests/link/link_ends.h"
+#include "tests/support/listening.h"
 
 namespace gearstalk {
 
@@ -83,7 +84,7 @@ class LinkRig final : private LinkHost {
  public:
   LinkRig() {
     auto [broker, other] = link::MakeEnds();
-    auto socket = ListenSocket::Open(ListenAddress::Parse("unix:" + path).value());
+    auto socket = OpenOne(ListenAddress::Parse("unix:" + path).value());
     GS_CHECK(socket.ok() && socket.value()->Start().ok());
     socket_ = std::move(socket.value());
     link = std::make_unique<RouterLink>(loop_, std::move(broker), static_cast<LinkHost&>(*this));

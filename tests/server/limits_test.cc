@@ -197,7 +197,7 @@ TEST_F(Limits, MakeRoomWhenAConnectionLeaves) {
 
 TEST_F(Limits, OfOneAddress) {
   server_.SetLimits({.connections_per_address = 2});
-  const auto name = server_.Listen(ListenAddress::Parse("127.0.0.1:0").value(), {&a_, &b_});
+  const auto name = Listen("127.0.0.1:0", {&a_, &b_});
   ASSERT_TRUE(name.ok());
   const auto port =
       static_cast<std::uint16_t>(std::stoi(name.value().substr(name.value().find(':') + 1)));

@@ -15,6 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/listening.h"
+
 namespace gearstalk {
 namespace {
 
@@ -96,10 +98,10 @@ TEST(ListenAddress, SaysWhatIsWrong) {
 TEST(ListenAddress, Options) {
   const ListenAddress tcp = Parsed("127.0.0.1:1,tls=required,protocols=gearman");
   EXPECT_EQ(tcp.text, "127.0.0.1:1");
-  EXPECT_EQ(tcp.tls, ListenAddress::Tls::kRequired);
+  EXPECT_EQ(tcp.tls, TlsUse::kRequired);
   EXPECT_EQ(tcp.protocols, "gearman");
-  EXPECT_EQ(Parsed("127.0.0.1:1").tls, ListenAddress::Tls::kAllowed);
-  EXPECT_EQ(Parsed("127.0.0.1:1,tls=off").tls, ListenAddress::Tls::kOff);
+  EXPECT_EQ(Parsed("127.0.0.1:1").tls, TlsUse::kAllowed);
+  EXPECT_EQ(Parsed("127.0.0.1:1,tls=off").tls, TlsUse::kOff);
   const ListenAddress local = Parsed("unix:/s,mode=0660,owner=root,group=daemon,tls=off");
   EXPECT_EQ(local.text, "unix:/s");
   EXPECT_EQ(local.path, "/s");
@@ -117,9 +119,7 @@ class UnixListener : public ::testing::Test {
  protected:
   ~UnixListener() override { unlink(path_.c_str()); }
 
-  Result<std::unique_ptr<ListenSocket>> Open() {
-    return ListenSocket::Open(Parsed("unix:" + path_));
-  }
+  Result<std::unique_ptr<ListenSocket>> Open() { return OpenOne(Parsed("unix:" + path_)); }
   bool Exists() const { return access(path_.c_str(), F_OK) == 0; }
 
   const std::string path_ = ::testing::TempDir() + "gs-listener-" + std::to_string(getpid());
@@ -169,7 +169,7 @@ TEST_F(UnixListener, LeavesOtherFilesAlone) {
 
 TEST_F(UnixListener, HasTheModeItIsGiven) {
   for (const char* mode : {"0600", "0666", "0750"}) {
-    const auto socket = ListenSocket::Open(Parsed("unix:" + path_ + ",mode=" + mode));
+    const auto socket = OpenOne(Parsed("unix:" + path_ + ",mode=" + mode));
     ASSERT_TRUE(socket.ok());
     struct stat status {};
     ASSERT_EQ(stat(path_.c_str(), &status), 0);
@@ -182,11 +182,9 @@ TEST_F(UnixListener, HasTheOwnerItIsGiven) {
   const group* mine = getgrgid(getegid());
   if (me == nullptr || mine == nullptr) GTEST_SKIP() << "a user without a name";
   const std::string owner = me->pw_name, group_name = mine->gr_name;
-  EXPECT_TRUE(
-      ListenSocket::Open(Parsed("unix:" + path_ + ",owner=" + owner + ",group=" + group_name))
-          .ok());
+  EXPECT_TRUE(OpenOne(Parsed("unix:" + path_ + ",owner=" + owner + ",group=" + group_name)).ok());
   if (geteuid() != 0) return;
-  const auto socket = ListenSocket::Open(Parsed("unix:" + path_ + ",owner=daemon,group=daemon"));
+  const auto socket = OpenOne(Parsed("unix:" + path_ + ",owner=daemon,group=daemon"));
   ASSERT_TRUE(socket.ok());
   struct stat status {};
   ASSERT_EQ(stat(path_.c_str(), &status), 0);
@@ -195,7 +193,7 @@ TEST_F(UnixListener, HasTheOwnerItIsGiven) {
 }
 
 TEST_F(UnixListener, NamesUsersThatAreNot) {
-  const auto socket = ListenSocket::Open(Parsed("unix:" + path_ + ",owner=nobody-of-this-name"));
+  const auto socket = OpenOne(Parsed("unix:" + path_ + ",owner=nobody-of-this-name"));
   ASSERT_FALSE(socket.ok());
   EXPECT_EQ(socket.status().message(),
             "listen address 'unix:" + path_ + "': no such user: nobody-of-this-name");
@@ -236,7 +234,7 @@ TEST_F(UnixListener, KnowsWhetherSomebodyWaits) {
 }
 
 TEST(TcpListener, KnowsWhetherSomebodyWaits) {
-  const auto socket = ListenSocket::Open(Parsed("127.0.0.1:0"));
+  const auto socket = OpenOne(Parsed("127.0.0.1:0"));
   ASSERT_TRUE(socket.ok());
   KnowsWhetherSomebodyWaits(*socket.value());
 }
@@ -271,13 +269,13 @@ TEST(TcpListener, NamesAHostThatIsNot) {
 }
 
 TEST(TcpListener, TakesAFreePort) {
-  const auto first = ListenSocket::Open(Parsed("127.0.0.1:0"));
+  const auto first = OpenOne(Parsed("127.0.0.1:0"));
   ASSERT_TRUE(first.ok());
   ASSERT_TRUE(first.value()->Start().ok());
   const std::string name = first.value()->name();
   EXPECT_TRUE(name.starts_with("127.0.0.1:")) << name;
   EXPECT_NE(name, "127.0.0.1:0");
-  const auto second = ListenSocket::Open(Parsed(name));
+  const auto second = OpenOne(Parsed(name));
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().message(),
             "cannot listen on " + name + ": bind: Address already in use");

@@ -265,8 +265,7 @@ TEST_F(Secure, ARoundHasFewHandshakes) {
 
 TEST_F(Secure, OnlyWhereItIsRequired) {
   const std::string path = path_ + "-tls";
-  const auto address = ListenAddress::Parse("unix:" + path + ",tls=required");
-  ASSERT_TRUE(server_.Listen(address.value(), {&a_}).ok());
+  ASSERT_TRUE(Listen("unix:" + path + ",tls=required", {&a_}).ok());
   Client plain(path), socket(path);
   TlsClient tls;
   plain.Send("a echo 1\n");
@@ -285,8 +284,7 @@ TEST_F(Secure, NothingIsTakenForAHandshakeWithoutACertificate) {
   Client client(path_);
   client.Send("\x16\n");
   ExpectHears(client, "b?\x16\n");
-  const auto address = ListenAddress::Parse("unix:" + path_ + "-tls,tls=required");
-  const auto refused = server_.Listen(address.value(), {&a_});
+  const auto refused = Listen("unix:" + path_ + "-tls,tls=required", {&a_});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().message(),
             "listen address 'unix:" + path_ + "-tls': tls=required needs tls.certificate");

@@ -13,6 +13,7 @@
 #include "broker/server/server.h"
 #include "tests/server/client.h"
 #include "tests/server/fake_protocol.h"
+#include "tests/support/listening.h"
 
 // A server with real sockets, turned round by round from the test. Nothing sleeps: what is waited
 // for is an event, with a generous limit.
@@ -56,14 +57,17 @@ class ServerTest : public ::testing::Test {
   // With routers, the test calls StartRouters when it listens wherever it wants to.
   explicit ServerTest(std::size_t routers = 0) {
     if (routers > 0) server_.UseRouters(routers);
-    const auto address = ListenAddress::Parse("unix:" + path_);
-    const auto name = server_.Listen(address.value(), {&a_, &b_});
-    EXPECT_TRUE(name.ok());
+    EXPECT_TRUE(Listen("unix:" + path_, {&a_, &b_}).ok());
+  }
+
+  Result<std::string> Listen(const std::string& address, std::vector<Protocol*> protocols) {
+    auto socket = GS_TRY(OpenOne(ListenAddress::Parse(address).value()));
+    return server_.Listen(std::move(socket), std::move(protocols));
   }
 
   // Returns the port.
   std::uint16_t ListenToTcp() {
-    const auto name = server_.Listen(ListenAddress::Parse("127.0.0.1:0").value(), {&a_, &b_});
+    const auto name = Listen("127.0.0.1:0", {&a_, &b_});
     EXPECT_TRUE(name.ok());
     return static_cast<std::uint16_t>(std::stoi(name.value().substr(name.value().find(':') + 1)));
   }

@@ -320,7 +320,7 @@ TEST_F(ServerTest, DescribesItsConnections) {
 
 TEST_F(ServerTest, ListensToSeveralAddresses) {
   const std::string second = path_ + "-b";
-  ASSERT_TRUE(server_.Listen(ListenAddress::Parse("unix:" + second).value(), {&b_}).ok());
+  ASSERT_TRUE(Listen("unix:" + second, {&b_}).ok());
   Client both(path_), only_b(second);
   both.Send("a echo 1\n");
   only_b.Send("a echo 2\n");

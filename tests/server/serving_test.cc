@@ -53,7 +53,7 @@ class ServingTest : public ::testing::Test {
     ASSERT_TRUE(events_->serving);
     const auto address = ListenAddress::Parse("unix:" + path_);
     ASSERT_TRUE(address.ok());
-    auto socket = ListenSocket::Open(address.value());
+    auto socket = OpenOne(address.value());
     ASSERT_TRUE(socket.ok()) << socket.status().message();
     std::vector<std::unique_ptr<ListenSocket>> sockets;
     sockets.push_back(std::move(socket.value()));
