@@ -238,7 +238,7 @@ RuleText SplitRule(std::string_view rule) {
 }
 
 void FindUselessRules(const Config& config, std::vector<std::string>& problems) {
-  const bool certificates = config.tls.client_certificates != Config::ClientCertificates::kOff;
+  const bool certificates = config.tls.client_certificates != TlsFiles::ClientCertificates::kOff;
   for (auto rule = config.rights.begin(); rule != config.rights.end(); ++rule) {
     const std::string_view who = SplitRule(*rule).who;
     if (who.starts_with("cert=") && !certificates) {

@@ -14,22 +14,11 @@
 namespace gearstalk {
 namespace {
 
-TlsFiles FilesOf(const Config::Tls& tls) {
-  using Asked = TlsFiles::ClientCertificates;
-  Asked asked = Asked::kOff;
-  if (tls.client_certificates == Config::ClientCertificates::kOptional) asked = Asked::kOptional;
-  if (tls.client_certificates == Config::ClientCertificates::kRequired) asked = Asked::kRequired;
-  return {.certificate = tls.certificate,
-          .key = tls.key,
-          .client_ca = tls.client_ca,
-          .client_certificates = asked};
-}
-
 // Refuses options that have no effect without a certificate but look like protection.
 Status NeedsNoTls(const Config& config) {
   for (const std::string& text : config.listen) {
     const Result<ListenAddress> address = ListenAddress::Parse(text);
-    if (!address.ok() || address.value().tls != ListenAddress::Tls::kRequired) continue;
+    if (!address.ok() || address.value().tls != TlsUse::kRequired) continue;
     return {Code::kInvalid,
             fmt::format("listen address '{}': tls=required needs tls.certificate", text)};
   }
@@ -67,7 +56,7 @@ bool OthersReach(const std::string& text) {
   if (!address.ok() || !address.value().path.empty()) return false;
   const std::string& host = address.value().host;
   const bool local = host == "localhost" || host == "::1" || host.starts_with("127.");
-  return !local && address.value().tls != ListenAddress::Tls::kRequired;
+  return !local && address.value().tls != TlsUse::kRequired;
 }
 
 // Of seconds since 1970, in UTC.
@@ -100,7 +89,7 @@ std::vector<std::string> DoubtsAbout(const Config& config) {
         "use tls=required, rights or a firewall",
         text));
   }
-  if (config.tls.client_certificates != Config::ClientCertificates::kRequired) return doubts;
+  if (config.tls.client_certificates != TlsFiles::ClientCertificates::kRequired) return doubts;
   for (const std::string& text : config.listen) {
     if (text.find(",tls=") != std::string::npos) continue;
     doubts.push_back(
@@ -112,7 +101,7 @@ std::vector<std::string> DoubtsAbout(const Config& config) {
 }
 
 Result<std::shared_ptr<const TlsContext>> LoadTls(const Config& config) {
-  if (!config.tls.certificate.empty()) return TlsContext::Load(FilesOf(config.tls));
+  if (!config.tls.certificate.empty()) return TlsContext::Load(config.tls);
   GS_TRY(NeedsNoTls(config));
   return std::shared_ptr<const TlsContext>();
 }

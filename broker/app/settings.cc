@@ -1,6 +1,5 @@
 #include "broker/app/settings.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>

@@ -7,6 +7,7 @@
 
 #include "broker/base/clock.h"
 #include "broker/base/sync.h"
+#include "broker/base/tls_files.h"
 #include "broker/policy/policy_rules.h"
 #include "broker/policy/schedule.h"
 
@@ -17,7 +18,6 @@ namespace gearstalk {
 // file, default.
 struct Config {
   enum class LogFormat : std::uint8_t { kText, kJson };
-  enum class ClientCertificates : std::uint8_t { kOff, kOptional, kRequired };
   enum class ImportBinlog : std::uint8_t { kRefuse, kYes, kNo };
   enum class ShutdownFrom : std::uint8_t { kLoopback, kAnywhere, kNowhere };
 
@@ -40,14 +40,6 @@ struct Config {
     Time handshake_timeout = 30 * kSecond;
     std::vector<MaxQueue> maxqueue;
     Time stop_timeout = kSecond;
-  };
-
-  // PEM files.
-  struct Tls {
-    std::string certificate;  // empty: no TLS
-    std::string key;          // empty: in the certificate's file
-    std::string client_ca;
-    ClientCertificates client_certificates = ClientCertificates::kOff;
   };
 
   struct Beanstalk {
@@ -120,7 +112,7 @@ struct Config {
   LogFormat log_format = LogFormat::kText;
   std::string log_to = "stderr";  // or "file:/PATH", "journald", "syslog"
   Limits limits;
-  Tls tls;
+  TlsFiles tls;
   std::vector<std::string> rights;  // rules in order; none: everything is allowed
   ShutdownFrom shutdown_from = ShutdownFrom::kLoopback;
   std::uint32_t metrics_tubes = 20;

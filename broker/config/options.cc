@@ -21,7 +21,7 @@ using kinds::Seconds;
 using kinds::Text;
 using kinds::Truth;
 
-using Certificates = Config::ClientCertificates;
+using Certificates = TlsFiles::ClientCertificates;
 using From = Config::ShutdownFrom;
 using Import = Config::ImportBinlog;
 using LogFormat = Config::LogFormat;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "broker/base/status.h"
+#include "broker/base/tls_files.h"
 
 struct ssl_ctx_st;
 
@@ -15,16 +16,6 @@ namespace gearstalk {
 // Whether the clients of a listener speak TLS. kAllowed: if they begin with it, and there is a
 // certificate.
 enum class TlsUse : std::uint8_t { kAllowed, kRequired, kOff };
-
-// The PEM files of a TLS server.
-struct TlsFiles {
-  enum class ClientCertificates : std::uint8_t { kOff, kOptional, kRequired };
-
-  std::string certificate;  // with its chain
-  std::string key;          // empty: in the file of the certificate
-  std::string client_ca;    // the CA of accepted client certificates
-  ClientCertificates client_certificates = ClientCertificates::kOff;
-};
 
 // What the files contain.
 struct TlsTexts {

@@ -167,7 +167,7 @@ TEST(Gearmand, ServesTls) {
   EXPECT_EQ(config.tls.client_ca, "/ca");
   EXPECT_EQ(config.tls.certificate, "/cert");
   EXPECT_EQ(config.tls.key, "/key");
-  EXPECT_EQ(config.tls.client_certificates, Config::ClientCertificates::kOff);
+  EXPECT_EQ(config.tls.client_certificates, TlsFiles::ClientCertificates::kOff);
 }
 
 TEST(Gearmand, TakesFilesForTlsFromItsVariables) {
