@@ -8,9 +8,7 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <utility>
 
 namespace gearstalk {
 namespace {

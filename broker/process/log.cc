@@ -70,6 +70,7 @@ class LineFormatter final : public spdlog::formatter {
 struct Output {
   std::unique_ptr<LogQueue> queue;
   bool json = false;
+  std::uint64_t untold = 0;  // lines that were dropped, and of which none has told
 };
 
 struct State {
@@ -116,7 +117,7 @@ Output Open(const LogSettings& settings) {
     logger->log(line.time, spdlog::source_loc(), static_cast<spdlog::level::level_enum>(line.level),
                 spdlog::string_view_t(line.text.data(), line.text.size()));
   };
-  return {std::make_unique<LogQueue>(write), settings.json};
+  return {.queue = std::make_unique<LogQueue>(write), .json = settings.json};
 }
 
 LogQueue::Line LineOf(const Output& output, LogLevel level, std::string_view event,
@@ -125,15 +126,18 @@ LogQueue::Line LineOf(const Output& output, LogLevel level, std::string_view eve
           output.json ? JsonMembers(event, fields) : TextLine(event, fields)};
 }
 
-void WriteLine(Output& output, LogLevel level, std::string_view event,
-               std::span<const LogField> fields) {
-  if (const std::uint64_t dropped = output.queue->TakeDropped(); dropped > 0) {
-    const LogField lost[] = {{"lines", dropped}};
-    const bool told = output.queue->TryPush(
+// With the mutex held.
+void WriteLine(LogLevel level, std::string_view event, std::span<const LogField> fields) {
+  Output& output = TheLog().output;
+  if (output.queue == nullptr) return;
+  if (output.untold > 0) {
+    const LogField lost[] = {{"lines", output.untold}};
+    const bool told = output.queue->Push(
         LineOf(output, LogLevel::kWarning, "lines dropped: the log is not read fast enough", lost));
-    if (!told) output.queue->NoteDropped(dropped);
+    if (told) output.untold = 0;
   }
   if (output.queue->Push(LineOf(output, level, event, fields))) return;
+  ++output.untold;
   TheLog().dropped.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -148,9 +152,8 @@ void Sink(LogLevel level, LogCause cause, std::string_view event,
           std::span<const LogField> fields) {
   State& log = TheLog();
   const std::lock_guard lock(log.mutex);
-  if (log.output.queue == nullptr) return;
   if (cause == LogCause::kClient && !log.limiter.Admit(KindOf(event, fields))) return;
-  WriteLine(log.output, level, event, fields);
+  WriteLine(level, event, fields);
 }
 
 }  // namespace
@@ -172,11 +175,8 @@ Status OpenLog(const LogSettings& settings) {
 }
 
 void LogAlways(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
-  State& log = TheLog();
-  const std::lock_guard lock(log.mutex);
-  if (log.output.queue != nullptr) {
-    WriteLine(log.output, level, event, {fields.begin(), fields.size()});
-  }
+  const std::lock_guard lock(TheLog().mutex);
+  WriteLine(level, event, {fields.begin(), fields.size()});
 }
 
 void StartLogThread() {
@@ -200,9 +200,7 @@ void RefillLog() {
   const std::lock_guard lock(log.mutex);
   for (const auto& [kind, lines] : log.limiter.Refill()) {
     const LogField fields[] = {{"lines", lines}, {"of", kind}};
-    if (log.output.queue != nullptr) {
-      WriteLine(log.output, LogLevel::kWarning, "more suppressed", fields);
-    }
+    WriteLine(LogLevel::kWarning, "more suppressed", fields);
   }
 }
 

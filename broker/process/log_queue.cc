@@ -16,7 +16,6 @@ struct LogQueue::State {
   std::condition_variable changed;
   std::deque<Line> lines;
   std::size_t bytes = 0;
-  std::uint64_t dropped = 0;
   Write write;
   bool started = false;
   bool writing = false;
@@ -43,12 +42,6 @@ void LogQueue::Start() {
 }
 
 bool LogQueue::Push(Line line) {
-  if (TryPush(std::move(line))) return true;
-  NoteDropped(1);
-  return false;
-}
-
-bool LogQueue::TryPush(Line line) {
   std::unique_lock lock(state_->mutex);
   if (!state_->started) {
     state_->write(line);
@@ -65,16 +58,6 @@ bool LogQueue::Drain(std::chrono::milliseconds most) {
   std::unique_lock lock(state_->mutex);
   return state_->changed.wait_for(lock, most,
                                   [this] { return state_->lines.empty() && !state_->writing; });
-}
-
-void LogQueue::NoteDropped(std::uint64_t lines) {
-  const std::lock_guard lock(state_->mutex);
-  state_->dropped += lines;
-}
-
-std::uint64_t LogQueue::TakeDropped() {
-  const std::lock_guard lock(state_->mutex);
-  return std::exchange(state_->dropped, 0);
 }
 
 void LogQueue::Run(const std::shared_ptr<State>& state) {

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,7 +11,7 @@
 namespace gearstalk {
 
 // Lines for a reader that may be slow or stuck: a thread writes them, so that nobody who logs
-// waits. Lines that do not fit are dropped and counted. Any thread may push.
+// waits. Lines that do not fit are dropped. Any thread may push.
 class LogQueue {
  public:
   static constexpr std::size_t kMaxBytes = 4 << 20;
@@ -36,14 +35,8 @@ class LogQueue {
   void Start();
   // False: the line was dropped.
   bool Push(Line line);
-  // The same, but a line that does not fit is not counted.
-  bool TryPush(Line line);
   // Waits until everything is written, for `most`; whether it was.
   bool Drain(std::chrono::milliseconds most);
-  // Lines dropped since the last call.
-  std::uint64_t TakeDropped();
-  // Counts lines as dropped, again if the line that reports them did not fit either.
-  void NoteDropped(std::uint64_t lines);
 
  private:
   struct State;

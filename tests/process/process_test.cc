@@ -264,8 +264,6 @@ TEST(LogQueue, NobodyWaitsForAWriterThatHangs) {
   }
   queue.Drain(std::chrono::minutes(1));
   EXPECT_EQ(*written, pushed * 100'000);
-  EXPECT_EQ(queue.TakeDropped(), dropped);
-  EXPECT_EQ(queue.TakeDropped(), 0U);
   EXPECT_TRUE(queue.Push(LineOf("more")));
 }
 
