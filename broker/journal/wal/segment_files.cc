@@ -24,7 +24,7 @@ void SegmentFiles::Adopt(std::uint64_t number, std::uint64_t size) {
   segments_.push_back({number, size});
 }
 
-Fault SegmentFiles::AdoptPrepared(std::uint64_t number, std::uint64_t size) {
+Fault SegmentFiles::Discard(std::uint64_t number, std::uint64_t size) {
   const bool recycle = spare_ == Spare::kNone && size == segment_size_;
   return recycle ? Recycle(Path(number)) : Remove(Path(number));
 }
@@ -98,9 +98,7 @@ Fault SegmentFiles::Sync() {
 Fault SegmentFiles::Release(std::uint64_t oldest) {
   while (!segments_.empty() && segments_.front().number < oldest) {
     const Segment segment = segments_.front();
-    const std::string path = Path(segment.number);
-    const bool recycle = spare_ == Spare::kNone && segment.size == segment_size_;
-    if (Fault fault = recycle ? Recycle(path) : Remove(path)) return fault;
+    if (Fault fault = Discard(segment.number, segment.size)) return fault;
     segments_.pop_front();
   }
   return {};
@@ -196,8 +194,8 @@ Fault SegmentFiles::NameSpare(std::uint64_t number) {
   if (spare_ == Spare::kNamed) return SyncName();
   std::array<char, kSegmentHeaderSize + kEndSize> start{};  // whatever was in the file ends there
   EncodeSegmentHeader({kWalVersion, number, SegmentSalt(journal_salt_, number)}, start.data());
-  const int error = WriteFully(*spare_file_, 0, {start.data(), start.size()});
-  if (error != 0) return {error, "pwrite", spare_path_};
+  const std::string_view bytes(start.data(), start.size());
+  if (Fault fault{WriteFully(*spare_file_, 0, bytes), "pwrite", spare_path_}) return fault;
   if (Fault fault{spare_file_->Sync(), "fdatasync", spare_path_}) return fault;
   if (Fault fault{file_system_.Rename(spare_path_, Path(number)), "rename", spare_path_}) {
     return fault;
@@ -207,8 +205,7 @@ Fault SegmentFiles::NameSpare(std::uint64_t number) {
 }
 
 Fault SegmentFiles::SyncName() {
-  const int error = opened_.Sync();
-  if (error != 0) return {error, "fsync", directory_};
+  if (Fault fault{opened_.Sync(), "fsync", directory_}) return fault;
   spare_ = Spare::kReady;
   return {};
 }

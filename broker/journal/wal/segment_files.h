@@ -25,12 +25,13 @@ class SegmentFiles {
   SegmentFiles(FileSystem& file_system, std::string directory, Directory& opened, StateFile& state,
                std::uint64_t segment_size, std::uint64_t journal_salt);
 
-  // Called first: adds the existing segments, in rising order, and the segment that an earlier
-  // process had prepared and not begun.
+  // Called first: adds the existing segments, in rising order.
   void Adopt(std::uint64_t number, std::uint64_t size);
   // The first new segment gets the next number.
   void SetCurrent(std::uint64_t number) { current_number_ = number; }
-  Fault AdoptPrepared(std::uint64_t number, std::uint64_t size);
+  // A segment of no use becomes the next spare, or is removed: one that an earlier process had
+  // prepared and not begun.
+  Fault Discard(std::uint64_t number, std::uint64_t size);
 
   // Makes `number` the current segment, once the one before is on disk; uses the prepared file if
   // there is one. May be called again after a failure for lack of space.

@@ -58,8 +58,7 @@ Fault StateFile::Replace(std::string_view bytes) {
   }
   if (const int error = file_system_.Rename(next, path_)) return {error, "rename", next};
   file_ = std::move(opened.file);
-  if (const int error = opened_.Sync()) return {error, "fsync", directory_};
-  return {};
+  return {opened_.Sync(), "fsync", directory_};
 }
 
 // The state fits into one sector, which reaches the disk whole or not at all.

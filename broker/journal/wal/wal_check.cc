@@ -1,7 +1,6 @@
 #include "broker/journal/wal/wal_check.h"
 
 #include <set>
-#include <string>
 
 #include "broker/journal/live_jobs.h"
 #include "broker/journal/wal/wal_scan.h"

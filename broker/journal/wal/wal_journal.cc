@@ -38,8 +38,7 @@ Status MakeDirectory(FileSystem& file_system, const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<WalJournal>> WalJournal::Open(WalOptions options) {
-  FileSystem& file_system =
-      options.file_system != nullptr ? *options.file_system : SystemFileSystem();
+  FileSystem& file_system = *options.file_system;
   options.segment_size = std::max(options.segment_size, kLeastSegmentSize);
   while (options.directory.size() > 1 && options.directory.back() == '/') {
     options.directory.pop_back();
@@ -55,7 +54,7 @@ Result<std::unique_ptr<WalJournal>> WalJournal::Open(WalOptions options) {
 WalJournal::WalJournal(WalOptions options, std::unique_ptr<File> lock,
                        std::unique_ptr<Directory> directory)
     : options_(std::move(options)),
-      file_system_(options_.file_system != nullptr ? *options_.file_system : SystemFileSystem()),
+      file_system_(*options_.file_system),
       lock_(std::move(lock)),
       directory_(std::move(directory)),
       state_file_(file_system_, options_.directory, *directory_),
@@ -234,7 +233,9 @@ void WalJournal::Flush(Time /*now*/) {
   spare_wanted_ = wanted;
   if (options_.own_thread) return;
   if (options_.works_in_flush) WriteAll();
-  ReadBeside();
+  reader_->Work();
+  if (indexer_ != nullptr) indexer_->Work();
+  verifier_->Work();
 }
 
 void WalJournal::Compact() {
@@ -256,12 +257,6 @@ void WalJournal::Release(std::uint64_t oldest) {
 void WalJournal::WriteAll() {
   while (writer_->Work() == 0) {
   }
-}
-
-void WalJournal::ReadBeside() {
-  if (reader_ != nullptr) reader_->Work();
-  if (indexer_ != nullptr) indexer_->Work();
-  if (verifier_ != nullptr) verifier_->Work();
 }
 
 // --- Bodies ---

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,9 +33,9 @@ struct WalOptions {
   Time interval = 0;                                 // of Sync::kInterval
   std::uint64_t segment_size = kDefaultSegmentSize;  // bytes; at least kLeastSegmentSize
   // For tools and tests.
-  FileSystem* file_system = nullptr;  // nullptr: SystemFileSystem()
-  bool own_thread = true;             // false: Flush itself writes and syncs
-  bool works_in_flush = true;         // false, without a thread: RunWriter does
+  FileSystem* file_system = &SystemFileSystem();
+  bool own_thread = true;      // false: Flush itself writes and syncs
+  bool works_in_flush = true;  // false, without a thread: RunWriter does
   bool compact = true;
   bool indexes = false;               // a start may read indexes, and they are written
   std::uint64_t first_segment = 1;    // number of the first segment of a new journal
@@ -138,9 +137,8 @@ class WalJournal final : public Journal, private Medium {
   void AppendSettings();
   void Compact();
   void Release(std::uint64_t oldest);
-  // What threads do, for a journal that has none.
+  // What the writer's thread does, for a journal that has none.
   void WriteAll();
-  void ReadBeside();
   // Room behind a large record, reserved for deletions while the disk is full.
   std::uint64_t Slack() const { return options_.segment_size / 16; }
   std::uint64_t Limit() const { return Full() ? segment_size_ : limit_; }

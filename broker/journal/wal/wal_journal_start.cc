@@ -138,7 +138,7 @@ Status WalJournal::StartWriting(const WalRecovery& recovery, JournalEvents& even
   }
   for (const FoundSegment& segment : recovery.prepared()) {
     if (!start_is_kept_) break;  // one of them may be kept as begun
-    if (Fault fault = files.AdoptPrepared(segment.number, segment.size)) return fault.ToStatus();
+    if (Fault fault = files.Discard(segment.number, segment.size)) return fault.ToStatus();
   }
   if (compactor_.current() > segment_) compactor_.DropCurrent();
   if (segment_ != 0 && compactor_.segments() > 0) compactor_.Resize(recovery.used());
