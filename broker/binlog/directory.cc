@@ -10,9 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <utility>
 
 #include "broker/base/descriptor.h"
 #include "broker/base/owner.h"
@@ -87,21 +85,13 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
   return MappedFile(static_cast<const char*>(data), size);
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-MappedFile::~MappedFile() {
-  if (size_ > 0) ::munmap(const_cast<char*>(data_), size_);
+void MappedFile::Unmap::operator()(const char* data) const {
+  ::munmap(const_cast<char*>(data), size);
 }
 
 void MappedFile::Forget() const {
-  if (size_ > 0) ::madvise(const_cast<char*>(data_), size_, MADV_DONTNEED);
+  if (data_ == nullptr) return;
+  ::madvise(const_cast<char*>(data_.get()), data_.get_deleter().size, MADV_DONTNEED);
 }
 
 Result<std::vector<NumberedFile>> FindFiles(const std::string& directory) {

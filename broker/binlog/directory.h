@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,19 +19,20 @@ namespace gearstalk::binlog {
 class MappedFile {
  public:
   static Result<MappedFile> Open(const std::string& path);
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
-  ~MappedFile();
 
-  std::string_view bytes() const { return {data_, size_}; }
+  std::string_view bytes() const { return {data_.get(), data_.get_deleter().size}; }
   // The pages that were read are of no use until they are read again.
   void Forget() const;
 
  private:
-  MappedFile(const char* data, std::size_t size) : data_(data), size_(size) {}
+  struct Unmap {
+    void operator()(const char* data) const;
+    std::size_t size;
+  };
 
-  const char* data_;
-  std::size_t size_;
+  MappedFile(const char* data, std::size_t size) : data_(data, {size}) {}
+
+  std::unique_ptr<const char, Unmap> data_;
 };
 
 struct NumberedFile {

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace gearstalk::link {
 namespace {
@@ -44,8 +43,6 @@ Result<Ring> Ring::Map(int memory, std::size_t which) {
   return ring;
 }
 
-Ring::~Ring() {
-  if (mapped_ != nullptr) munmap(mapped_, kMapped);
-}
+void Ring::Unmap::operator()(void* mapped) const { munmap(mapped, kMapped); }
 
 }  // namespace gearstalk::link

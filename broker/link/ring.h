@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <memory>
 
 #include "broker/base/status.h"
 
@@ -30,14 +30,11 @@ class Ring {
 
   // Maps one of the two rings of a link's memory, see MakeMemory.
   static Result<Ring> Map(int memory, std::size_t which);
-  Ring(Ring&& other) noexcept : mapped_(std::exchange(other.mapped_, nullptr)) {}
-  Ring& operator=(Ring&&) = delete;
-  ~Ring();
 
-  State& state() { return *static_cast<State*>(mapped_); }
-  const State& state() const { return *static_cast<const State*>(mapped_); }
+  State& state() { return *static_cast<State*>(mapped_.get()); }
+  const State& state() const { return *static_cast<const State*>(mapped_.get()); }
   char* At(std::uint64_t position) {
-    return static_cast<char*>(mapped_) + kPage + position % kSize;
+    return static_cast<char*>(mapped_.get()) + kPage + position % kSize;
   }
 
   // A descriptor of memory for two rings; the caller closes it. Its size is sealed: neither process
@@ -50,9 +47,13 @@ class Ring {
   static constexpr std::size_t kStored = kPage + kSize;
   static constexpr std::size_t kMapped = kPage + 2 * kSize;
 
+  struct Unmap {
+    void operator()(void* mapped) const;
+  };
+
   explicit Ring(void* mapped) : mapped_(mapped) {}
 
-  void* mapped_;
+  std::unique_ptr<void, Unmap> mapped_;
 };
 
 }  // namespace gearstalk::link

@@ -119,7 +119,7 @@ bool RouterLink::Handle(const link::Frame& frame) {
   if (frame.kind != Kind::kCredit) return true;
   const auto credit = link::DecodeCredit(frame.payload);
   if (!credit || credit->delivered > place.under_way) return false;
-  CountUnderWay(Counted(place.under_way), Counted(place.under_way - credit->delivered));
+  CountUnderWay(place.under_way, place.under_way - credit->delivered);
   place.under_way -= credit->delivered;
   return true;
 }
@@ -159,7 +159,7 @@ void RouterLink::Leave(std::uint32_t number, std::size_t under_way, bool ends_we
 bool RouterLink::HandleClose(Place& place, std::string_view payload) {
   const auto undelivered = link::DecodeClose(payload);
   if (place.state != Place::State::kClosing || undelivered != place.under_way) return false;
-  CountUnderWay(Counted(place.under_way), 0);
+  CountUnderWay(place.under_way, 0);
   place = {};
   --streams_;
   return true;

@@ -69,9 +69,11 @@ class RouterLink {
   void NoteBlocked(Stream& stream) {
     if (!stream.blocked_hook.is_linked()) blocked_.push_back(stream);
   }
-  void CountUnderWay(std::size_t before, std::size_t after) { under_way_ += after - before; }
-
-  // What counts of so many bytes under way.
+  // A stream had so many bytes under way.
+  void CountUnderWay(std::size_t before, std::size_t after) {
+    under_way_ += Counted(after) - Counted(before);
+  }
+  // What counts of so many.
   static std::size_t Counted(std::size_t under_way) {
     return under_way > link::kReportFrom ? under_way - link::kReportFrom : 0;
   }

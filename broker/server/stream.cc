@@ -108,7 +108,7 @@ ssize_t Stream::Write(iovec* pieces, int count) {
     taken += part;
   }
   window_ -= taken;
-  link_->CountUnderWay(RouterLink::Counted(under_way_), RouterLink::Counted(under_way_ + taken));
+  link_->CountUnderWay(under_way_, under_way_ + taken);
   under_way_ += taken;
   return static_cast<ssize_t>(taken);
 }
@@ -198,10 +198,9 @@ void Stream::OnReset(const link::Reset& reset) {
 
 bool Stream::OnCredit(const link::Credit& credit) {
   if (credit.delivered > under_way_ || window_ + credit.granted > link::kMaxWindow) return false;
-  const std::size_t before = under_way_;
+  link_->CountUnderWay(under_way_, under_way_ - credit.delivered);
   under_way_ -= credit.delivered;
   window_ += credit.granted;
-  link_->CountUnderWay(RouterLink::Counted(before), RouterLink::Counted(under_way_));
   Tell();
   return true;
 }
