@@ -18,14 +18,9 @@ constexpr Time kFailedPause = 100 * kMillisecond;
 constexpr Time kRefusedPause = kSecond;
 
 std::string Bytes(const grpc::ByteBuffer& buffer) {
-  std::string bytes;
-  std::vector<grpc::Slice> slices;
-  if (!buffer.Dump(&slices).ok()) return bytes;
-  bytes.reserve(buffer.Length());
-  for (const grpc::Slice& slice : slices) {
-    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  return bytes;
+  grpc::Slice slice;
+  if (!buffer.DumpToSingleSlice(&slice).ok()) return {};
+  return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
 }
 
 grpc::ByteBuffer Buffer(const std::string& bytes) {
@@ -69,7 +64,7 @@ struct Caller::Operation {
 
 struct Caller::Try final : Completion {
   explicit Try(Caller& the_caller) : caller(the_caller) {}
-  void OnComplete(bool ok) override { caller.OnTry(*this, ok); }
+  void OnComplete(bool /*ok*/) override { caller.OnTry(*this); }
 
   Caller& caller;
   Operation* operation = nullptr;  // nullptr: another try was answered
@@ -180,7 +175,7 @@ void Caller::StartTry(Operation& operation, std::size_t endpoint) {
   started.reader->Finish(&started.response, &started.status, &started);
 }
 
-void Caller::OnTry(Try& finished, bool /*ok*/) {
+void Caller::OnTry(Try& finished) {
   const auto owner = tries_.extract(&finished);
   if (finished.operation == nullptr) return;
   Operation& operation = *finished.operation;

@@ -92,7 +92,7 @@ class Caller {
   void Start(Operation& operation, Time now);
   std::optional<std::size_t> FreeEndpoint(const Operation& operation, Time now) const;
   void StartTry(Operation& operation, std::size_t endpoint);
-  void OnTry(Try& finished, bool ok);
+  void OnTry(Try& finished);
   Outcome Judge(const Try& finished, CallAnswer& answer);
   Outcome JudgeError(const Try& finished, StoreResult& result);
   void NoteTrouble(const Try& finished, std::string trouble);

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "broker/etcd/caller.h"
 #include "broker/etcd/endpoints.h"

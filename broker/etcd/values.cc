@@ -168,18 +168,17 @@ Status TailFromJson(std::string_view text, std::uint64_t& last, std::uint64_t& o
 std::string LacksOf(const std::string& version) {
   int major = 0, minor = 0, patch = 0;
   if (std::sscanf(version.c_str(), "%d.%d.%d", &major, &minor, &patch) != 3) return "";
-  const std::array<int, 3> number = {major, minor, patch};
-  if (number < std::array{3, 5, 0}) {
-    return "this line has no support since June 2026, and a compaction may hide a deletion from "
-           "watches (etcd's issue 17780)";
-  }
-  if (number < std::array{3, 5, 3}) return "nodes may disagree after a crash (mended in 3.5.3)";
-  if (number < std::array{3, 5, 8}) return "a watch may go back in time (mended in 3.5.8)";
-  if (number < std::array{3, 5, 13}) {
-    return "a watch may lose events after a compaction (mended in 3.5.13)";
-  }
-  if (number < std::array{3, 5, 17}) {
-    return "a compaction may hide a deletion from watches (etcd's issue 17780)";
+  using Version = std::array<int, 3>;
+  static constexpr std::pair<Version, const char*> kMended[] = {
+      {{3, 5, 0},
+       "this line has no support since June 2026, and a compaction may hide a deletion from "
+       "watches (etcd's issue 17780)"},
+      {{3, 5, 3}, "nodes may disagree after a crash (mended in 3.5.3)"},
+      {{3, 5, 8}, "a watch may go back in time (mended in 3.5.8)"},
+      {{3, 5, 13}, "a watch may lose events after a compaction (mended in 3.5.13)"},
+      {{3, 5, 17}, "a compaction may hide a deletion from watches (etcd's issue 17780)"}};
+  for (const auto& [since, lacks] : kMended) {
+    if (Version{major, minor, patch} < since) return lacks;
   }
   return "";
 }

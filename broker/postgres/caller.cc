@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "broker/base/check.h"
 #include "broker/base/log.h"

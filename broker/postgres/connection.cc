@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cerrno>
 #include <iterator>
-#include <utility>
 
 #include "broker/base/split.h"
 
