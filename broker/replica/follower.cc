@@ -7,8 +7,8 @@
 namespace gearstalk {
 namespace {
 
-Status Damaged(std::uint64_t seq, const std::string& what) {
-  return {Code::kCorrupt, PartName(seq) + ": " + what};
+Status Damaged(std::uint64_t seq, const auto&... what) {
+  return {Code::kCorrupt, absl::StrCat(PartName(seq), ": ", what...)};
 }
 
 Status At(std::uint64_t seq, const Status& status) {
@@ -64,14 +64,13 @@ Status Follower::Take(const LogPart& part) {
 
 Status Follower::CheckOrder(const LogPart& part, const PartHeader& header) {
   if (header.seq != part.seq) {
-    return Damaged(part.seq, "holds the part " + PartName(header.seq));
+    return Damaged(part.seq, "holds the part ", PartName(header.seq));
   }
   if (part.seq != first_ && !ChainFits(part.bytes, header, chain_)) {
     return Damaged(part.seq, "the checksum is wrong");
   }
   if (header.epoch < epoch_) {
-    return Damaged(part.seq, "epoch " + std::to_string(header.epoch) + " comes after " +
-                                 std::to_string(epoch_));
+    return Damaged(part.seq, "epoch ", header.epoch, " comes after ", epoch_);
   }
   if (reign_over_ && header.epoch == epoch_) {
     return Damaged(part.seq, "follows the last batch of its epoch");
@@ -83,12 +82,11 @@ Status Follower::CheckOrder(const LogPart& part, const PartHeader& header) {
 Status Follower::Extend(const PartHeader& header, std::string_view payload, std::size_t size) {
   if (!is_open_) {
     if (positioned_ && header.position != position_ + 1) {
-      return Damaged(header.seq, "its first record is number " + std::to_string(header.position) +
-                                     ", not " + std::to_string(position_ + 1));
+      return Damaged(header.seq, "its first record is number ", header.position, ", not ",
+                     position_ + 1);
     }
     if (positioned_ && header.segment != segment_ && header.segment != segment_ + 1) {
-      return Damaged(header.seq, "segment " + std::to_string(header.segment) + " comes after " +
-                                     std::to_string(segment_));
+      return Damaged(header.seq, "segment ", header.segment, " comes after ", segment_);
     }
     is_open_ = true;
     open_.first = header;
@@ -122,8 +120,8 @@ Status Follower::Apply(const std::function<bool()>& over) {
       if (Status status = ApplyOne(batch); !status.ok()) return At(batch.first.seq, status);
     } else {
       if (batch.records != batch.first.records) {
-        return Damaged(batch.first.seq, "the batch has " + std::to_string(batch.records) +
-                                            " records, not " + std::to_string(batch.first.records));
+        return Damaged(batch.first.seq, "the batch has ", batch.records, " records, not ",
+                       batch.first.records);
       }
       applied_ = batch.first.position + batch.records - 1;
       waiting_bytes_ -= batch.payload.size();

@@ -1,5 +1,7 @@
 #include "broker/replica/replica_tools.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -18,19 +20,15 @@
 namespace gearstalk {
 namespace {
 
-std::string Count(std::uint64_t number, const char* what) {
-  return std::to_string(number) + " " + what;
-}
-
 std::string Described(const LogView& view) {
-  std::string text = "format " + std::to_string(view.meta.format) + ", server_name " +
-                     view.meta.server_name + ", created " + view.meta.created + "\n";
+  std::string text = absl::StrCat("format ", view.meta.format, ", server_name ",
+                                  view.meta.server_name, ", created ", view.meta.created, "\n");
   if (view.leader_at == 0) return text + "no broker has led yet\n";
   const Reign& reign = view.leader;
-  text += "reign: epoch " + std::to_string(reign.epoch) + ", " + reign.broker + " at " +
-          reign.address + ", lease " + std::to_string(reign.lease / kMillisecond) + " ms" +
-          (reign.vacant ? ", vacant\n" : "\n");
-  return text + "parts " + PartName(view.oldest) + " to " + PartName(view.last) + "\n";
+  absl::StrAppend(&text, "reign: epoch ", reign.epoch, ", ", reign.broker, " at ", reign.address,
+                  ", lease ", reign.lease / kMillisecond, " ms", reign.vacant ? ", vacant\n" : "\n",
+                  "parts ", PartName(view.oldest), " to ", PartName(view.last), "\n");
+  return text;
 }
 
 Status NoJournal(const StoreWords& words) {
@@ -79,6 +77,10 @@ Status ForEachPart(StoreCalls& calls, const LogView& view,
   return {};
 }
 
+std::string Missing(std::uint64_t from, std::uint64_t to) {
+  return absl::StrCat("damaged: ", PartName(from), " to ", PartName(to), ": missing\n");
+}
+
 // What each segment has.
 class Survey final : public Follower::Sink {
  public:
@@ -101,11 +103,11 @@ class Survey final : public Follower::Sink {
   std::string Text() const {
     std::string text;
     for (const auto& [number, segment] : segments_) {
-      text += "segment " + std::to_string(number) + " from " + PartName(segment.first) + ": " +
-              Count(segment.batches, "batches, ") + Count(segment.bytes, "bytes, ") +
-              Count(census_.JobsIn(number), "live jobs\n");
+      absl::StrAppend(&text, "segment ", number, " from ", PartName(segment.first), ": ",
+                      segment.batches, " batches, ", segment.bytes, " bytes, ",
+                      census_.JobsIn(number), " live jobs\n");
     }
-    return text + Count(census_.records(), "records, ") + Count(census_.jobs(), "live jobs\n");
+    return absl::StrCat(text, census_.records(), " records, ", census_.jobs(), " live jobs\n");
   }
 
  private:
@@ -123,8 +125,7 @@ class Inspection {
   void Take(const LogPart& part) {
     const std::uint64_t seq = part.seq;
     if (seq > follower_->next()) {
-      damage_ +=
-          "damaged: " + PartName(follower_->next()) + " to " + PartName(seq - 1) + ": missing\n";
+      damage_ += Missing(follower_->next(), seq - 1);
       Restart(seq);
     }
     Status status = follower_->Take(part);
@@ -166,9 +167,7 @@ Status CheckReplica(LogStore& store, std::string& report) {
   });
   report += inspection.Text() + inspection.damage();
   if (!read.ok() && read.code() != Code::kCorrupt) return read;
-  if (!read.ok()) {
-    report += "damaged: " + PartName(end) + " to " + PartName(view.last) + ": missing\n";
-  }
+  if (!read.ok()) report += Missing(end, view.last);
   if (!tail.ok()) report += "damaged: " + tail.message() + "\n";
   if (read.ok() && tail.ok() && inspection.damage().empty()) return {};
   return {Code::kCorrupt, "the replicated journal is damaged: restore " + calls.words().name +
@@ -257,8 +256,8 @@ Status ExportReplica(LogStore& store, const std::string& to, std::string& report
     std::filesystem::remove_all(beside, ignored);
     return status;
   }
-  report += "exported " + Count(records, "records up to ") + PartName(view.last) + " into " +
-            directory + "\n";
+  absl::StrAppend(&report, "exported ", records, " records up to ", PartName(view.last), " into ",
+                  directory, "\n");
   return {};
 }
 
@@ -268,10 +267,10 @@ Status UpgradeReplica(LogStore& store, std::string& report) {
   const LogView view = GS_TRY(calls.Look());
   if (view.meta_at == 0) return NoJournal(calls.words());
   ShardMeta meta = view.meta;
-  const std::string now = "format " + std::to_string(kReplicaFormat);
+  const std::string now = absl::StrCat("format ", kReplicaFormat);
   if (meta.format > kReplicaFormat) {
-    return {Code::kInvalid, "the journal has format " + std::to_string(meta.format) +
-                                ", newer than this gearstalkd's " + now};
+    return {Code::kInvalid, absl::StrCat("the journal has format ", meta.format,
+                                         ", newer than this gearstalkd's ", now)};
   }
   if (meta.format == kReplicaFormat) {
     report += "the journal has " + now + " already\n";
@@ -279,7 +278,7 @@ Status UpgradeReplica(LogStore& store, std::string& report) {
   }
   const std::uint32_t before = std::exchange(meta.format, kReplicaFormat);
   Status status = calls.ReplaceMeta(view.meta_at, meta);
-  if (status.ok()) report += "raised format " + std::to_string(before) + " to " + now + "\n";
+  if (status.ok()) absl::StrAppend(&report, "raised format ", before, " to ", now, "\n");
   return status;
 }
 

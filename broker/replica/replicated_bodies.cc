@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "broker/base/check.h"
 #include "broker/journal/record.h"
 #include "broker/replica/replicated_journal.h"
 
