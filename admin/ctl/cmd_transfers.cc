@@ -48,7 +48,8 @@ Status ListOrForget(Options& options) {
     return {Code::kInvalid, "--held goes with --forget"};
   }
   GS_TRY(options.target.CheckDirectory());
-  std::unique_ptr<TransferClient> client = GS_TRY(TransferClient::Connect(options.target));
+  const Access access = options.forget.empty() ? Access::kReadMarks : Access::kChange;
+  std::unique_ptr<TransferClient> client = GS_TRY(TransferClient::Connect(options.target, access));
   if (options.forget.empty()) {
     GS_TRY(client->Ask(transfer::Type::kTransfers, transfer::End{}, PrintMark));
     return client->Close();

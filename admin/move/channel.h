@@ -58,9 +58,10 @@ class Client {
 
 // A connection, with TLS where the target wants it.
 Result<std::unique_ptr<Channel>> Connect(const Target& target);
-// Where the bodies of a directory's jobs are while it is open; only those in memory can be read.
-enum class Bodies : std::uint8_t { kOnDisk, kInMemory };
-// The journal of a directory, which is created if missing. kInUse: a broker runs there.
-Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory, Bodies bodies);
+// What is done with a directory. Only kReadJobs has the bodies in memory, where they can be read.
+enum class Access : std::uint8_t { kChange, kReadJobs, kReadMarks };
+// The journal of a directory. kChange makes it if it is missing; to read writes nothing there.
+// kInUse: a broker runs there.
+Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory, Access access);
 
 }  // namespace gearstalk::ctl

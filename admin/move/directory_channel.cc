@@ -3,6 +3,9 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "admin/move/channel.h"
 #include "admin/move/session/session.h"
@@ -10,9 +13,11 @@
 #include "broker/base/status.h"
 #include "broker/binlog/lock.h"
 #include "broker/engine/engine.h"
-#include "broker/journal/journal.h"
+#include "broker/journal/memory_journal.h"
 #include "broker/journal/wal/file_system.h"
+#include "broker/journal/wal/set_aside.h"
 #include "broker/journal/wal/wal_journal.h"
+#include "broker/journal/wal/wal_recovery.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -42,14 +47,53 @@ class ActiveAtOnce final : public NoEvents {
   const LocalWire& wire_;
 };
 
+// What a directory has, for an engine that only tells of it: nothing is written there. Damaged
+// bodies stay damaged.
+class ReadJournal final : public MemoryJournal {
+ public:
+  explicit ReadJournal(std::string directory) : directory_(std::move(directory)) {}
+
+  Status Start(LiveState& state, JournalEvents& events) override {
+    state_ = &state;
+    const auto aside = FindSetAside(SystemFileSystem(), directory_);
+    WalRecovery recovery(SystemFileSystem(), directory_);
+    GS_TRY(recovery.Run([&](const Record& record, std::size_t /*size*/) {
+      const auto damaged = aside.find(record.id);
+      const bool lost = record.kind == Record::Kind::kPut && record.body.empty();
+      if (!lost || damaged == aside.end()) return state.Apply(record);
+      Record without = record;
+      without.body_left_out = damaged->second.body;
+      return state.Apply(without);
+    }));
+    if (recovery.segments().empty() && !recovery.kept()) {
+      return {Code::kNotFound, directory_ + ": no journal here"};
+    }
+    GS_TRY(state.Apply(NextIdRecord(recovery.kept_ids())));
+    return MemoryJournal::Start(state, events);
+  }
+  bool KeepsBodies() const override { return true; }
+  void Fetch(std::uint64_t id, BodyUse /*use*/) override { asked_.push_back(id); }
+  void OnNotify() override {
+    for (const std::uint64_t id : std::exchange(asked_, {})) {
+      state_->OnBody(id, {BodyRead::Result::kDamaged, {}, "it was set aside"});
+    }
+  }
+
+ private:
+  const std::string directory_;
+  LiveState* state_ = nullptr;
+  std::vector<std::uint64_t> asked_;
+};
+
 class DirectoryChannel final : public Channel {
  public:
-  DirectoryChannel(std::string directory, Bodies bodies, binlog::Lock lock,
-                   std::unique_ptr<WalJournal> journal)
+  DirectoryChannel(std::string directory, Access access, std::optional<binlog::Lock> lock,
+                   std::unique_ptr<Journal> journal)
       : directory_(std::move(directory)),
+        access_(access),
         lock_(std::move(lock)),
         journal_(std::move(journal)),
-        engine_({.keep_bodies = bodies == Bodies::kInMemory}, *journal_),
+        engine_({.keep_bodies = access == Access::kReadJobs}, *journal_),
         protocol_(engine_) {}
 
   ~DirectoryChannel() override { GiveFilesToOwner(); }
@@ -110,6 +154,7 @@ class DirectoryChannel final : public Channel {
 
   // The broker runs as the owner of the directory and must be able to use files that root wrote.
   void GiveFilesToOwner() const {
+    if (access_ != Access::kChange) return;
     std::error_code error;
     for (const auto& file : std::filesystem::directory_iterator(directory_, error)) {
       SystemFileSystem().GiveToOwnerOf(directory_, file.path());
@@ -117,8 +162,9 @@ class DirectoryChannel final : public Channel {
   }
 
   const std::string directory_;
-  binlog::Lock lock_;
-  std::unique_ptr<WalJournal> journal_;
+  const Access access_;
+  std::optional<binlog::Lock> lock_;
+  std::unique_ptr<Journal> journal_;
   Engine engine_;
   transfer::TransferProtocol protocol_;
   LocalWire wire_;
@@ -128,22 +174,33 @@ class DirectoryChannel final : public Channel {
 
 }  // namespace
 
-Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory, Bodies bodies) {
+Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory, Access access) {
+  const bool changes = access == Access::kChange;
   std::error_code error;
-  std::filesystem::create_directories(directory, error);
+  if (changes) std::filesystem::create_directories(directory, error);
   if (error) return Status(Code::kIo, directory + ": " + error.message());
   // The lock tells which program runs there; a broker's lock does not mean that the source is in
-  // use.
-  Result<binlog::Lock> lock = binlog::Lock::Hold(directory);
-  if (!lock.ok()) return Status(Code::kIo, lock.status().message());
-  WalOptions options;
-  options.directory = directory;
-  options.own_thread = false;
-  options.compact = bodies == Bodies::kInMemory;
-  Result<std::unique_ptr<WalJournal>> journal = WalJournal::Open(std::move(options));
-  if (!journal.ok()) return Status(Code::kIo, journal.status().message());
-  auto channel = std::make_unique<DirectoryChannel>(directory, bodies, std::move(lock.value()),
-                                                    std::move(journal.value()));
+  // use. Whoever only reads makes none: a broker that runs there has made it.
+  std::optional<binlog::Lock> lock;
+  if (changes || std::filesystem::exists(directory + "/lock", error)) {
+    Result<binlog::Lock> held = binlog::Lock::Hold(directory);
+    if (!held.ok()) return Status(Code::kIo, held.status().message());
+    lock = std::move(held.value());
+  }
+  std::unique_ptr<Journal> journal;
+  if (changes) {
+    WalOptions options;
+    options.directory = directory;
+    options.own_thread = false;
+    options.compact = false;
+    Result<std::unique_ptr<WalJournal>> opened = WalJournal::Open(std::move(options));
+    if (!opened.ok()) return Status(Code::kIo, opened.status().message());
+    journal = std::move(opened.value());
+  } else {
+    journal = std::make_unique<ReadJournal>(directory);
+  }
+  auto channel =
+      std::make_unique<DirectoryChannel>(directory, access, std::move(lock), std::move(journal));
   if (Status status = channel->Start(); !status.ok()) {
     return Status(Code::kIo, status.message());
   }

@@ -37,9 +37,9 @@ void AddOutcome(transfer::Mark& change, std::string key, std::string_view tube, 
 }
 
 Result<std::unique_ptr<TransferClient>> TransferClient::Connect(const Target& target,
-                                                                Bodies bodies) {
+                                                                Access access) {
   std::unique_ptr<Channel> channel = GS_TRY(
-      target.data_dir.empty() ? ctl::Connect(target) : OpenDirectory(target.data_dir, bodies));
+      target.data_dir.empty() ? ctl::Connect(target) : OpenDirectory(target.data_dir, access));
   return Over(std::move(channel));
 }
 

@@ -28,7 +28,7 @@ class TransferClient : public Client {
  public:
   // Connects to a broker or opens the directory of the target.
   static Result<std::unique_ptr<TransferClient>> Connect(const Target& target,
-                                                         Bodies bodies = Bodies::kOnDisk);
+                                                         Access access = Access::kChange);
   // Greets the other side of the channel.
   static Result<std::unique_ptr<TransferClient>> Over(std::unique_ptr<Channel> channel);
   using Client::Client;

@@ -5,7 +5,7 @@
 namespace gearstalk {
 
 // The journal of a broker without a data directory: keeps nothing, so no reply waits for it.
-class MemoryJournal final : public Journal {
+class MemoryJournal : public Journal {
  public:
   Status Start(LiveState& /*state*/, JournalEvents& events) override {
     events.OnActive();

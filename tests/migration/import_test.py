@@ -13,6 +13,8 @@ from pathlib import Path
 from tools import (CTL, DAMAGED, FIXTURES, LOGS, Broker, Folder, Process, copy, ctl, eventually,
                    expected, exported, jobs, without_ids)
 
+GOLDEN = Path(__file__).resolve().parents[1] / "journal/golden/v1"
+
 # Begins a transaction that is too large for its memory, and is killed.
 HALF_A_TRANSACTION = """
 import os, signal, sqlite3, sys
@@ -227,6 +229,17 @@ class Logs(unittest.TestCase):
             ctl("transfers", "--data-dir", folder / "x", code=1)
             self.assertFalse((folder / "x").exists())
 
+    def test_an_export_changes_nothing(self) -> None:
+        with Folder() as folder:
+            old = folder / "old"
+            shutil.copytree(GOLDEN, old)
+            before = {file.name: file.read_bytes() for file in old.iterdir()}
+            self.assertTrue(jobs(exported("--data-dir", old)))
+            ctl("transfers", "--data-dir", old)
+            self.assertEqual(before, {file.name: file.read_bytes() for file in old.iterdir()})
+            (folder / "none").mkdir()
+            self.assertIn("no journal here", ctl("export", "--data-dir", folder / "none", code=1))
+
     def test_tubes_and_names(self) -> None:
         with Folder() as folder:
             log = copy("binlog-v5", folder / "log")
@@ -274,7 +287,7 @@ class Outputs(unittest.TestCase):
 
     def test_a_pipe_is_written_to(self) -> None:
         with Folder() as folder:
-            (folder / "d").mkdir()
+            shutil.copytree(GOLDEN, folder / "d")
             pipe = folder / "pipe"
             os.mkfifo(pipe)
             reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -287,7 +300,7 @@ class Outputs(unittest.TestCase):
 
     def test_a_file_keeps_its_mode_and_a_link_its_file(self) -> None:
         with Folder() as folder:
-            (folder / "d").mkdir()
+            shutil.copytree(GOLDEN, folder / "d")
             (folder / "file").touch(0o600)
             (folder / "link").symlink_to("file")
             self.export(folder, folder / "link")
@@ -297,7 +310,7 @@ class Outputs(unittest.TestCase):
 
     def test_standard_output(self) -> None:
         with Folder() as folder:
-            (folder / "d").mkdir()
+            shutil.copytree(GOLDEN, folder / "d")
             self.assertIn('{"end"', self.export(folder, "-"))
 
     def test_nothing_is_left_of_what_failed(self) -> None:
