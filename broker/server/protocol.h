@@ -37,6 +37,8 @@ struct Peer {
   // That of an accepted socket. A socket for both families shows IPv4 addresses as IPv6 addresses
   // (::ffff:1.2.3.4); these are IPv4 peers here.
   static Peer Of(int fd, const sockaddr_storage& from);
+  // The same of 4 or 16 bytes of an address; none: a Unix socket.
+  static Peer Of(int fd, std::string_view address, std::uint16_t port);
   // Its name in logs: "127.0.0.1:40312", "[::1]:40312", "unix".
   std::string Name() const;
 };

@@ -1,36 +1,10 @@
 // Clients whose sockets routers hold.
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cstring>
 
 #include "broker/server/server.h"
 
 namespace gearstalk {
-namespace {
-
-sockaddr_storage AddressOf(const link::Open& open) {
-  sockaddr_storage address{};
-  if (open.address.size() == sizeof(in_addr)) {
-    auto& v4 = reinterpret_cast<sockaddr_in&>(address);
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(open.port);
-    std::memcpy(&v4.sin_addr, open.address.data(), sizeof v4.sin_addr);
-  } else if (open.address.size() == sizeof(in6_addr)) {
-    auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(open.port);
-    std::memcpy(&v6.sin6_addr, open.address.data(), sizeof v6.sin6_addr);
-  } else {
-    address.ss_family = AF_UNIX;
-  }
-  return address;
-}
-
-}  // namespace
-
 void Server::UseRouters(std::size_t count) {
   routers_ = std::make_unique<Routers>(loop_, static_cast<LinkHost&>(*this), count);
   routers_->SetHandshakeTimeout(limits_.handshake_timeout);
@@ -59,7 +33,7 @@ void Server::OnOpen(RouterLink& link, std::uint32_t stream, const link::Open& op
   if (open.listener >= acceptors_.size() || acceptors_[open.listener]->socket == nullptr) return;
   const int place = TakePlace();
   Connection* const connection =
-      Welcome(*acceptors_[open.listener], Peer::Of(place, AddressOf(open)));
+      Welcome(*acceptors_[open.listener], Peer::Of(place, open.address, open.port));
   if (connection != nullptr) {
     connection->Attach(
         std::make_unique<Stream>(routers_->due(), link, stream, connection->events()));
