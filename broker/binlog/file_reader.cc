@@ -1,14 +1,11 @@
 #include "broker/binlog/file_reader.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "broker/base/check.h"
+#include "broker/base/stored_number.h"
 
 namespace gearstalk::binlog {
-
-static_assert(std::endian::native == std::endian::little, "the log has the byte order of x86-64");
 
 // Where the values of a record lie behind its name.
 struct FileReader::Layout {
@@ -38,16 +35,9 @@ FileReader::FileReader(std::string_view bytes) : bytes_(bytes) {
   zeros_ = last == std::string_view::npos ? 0 : last + 1;
 }
 
-template <typename T>
-T FileReader::Load(std::uint64_t offset) const {
-  T value;
-  std::memcpy(&value, bytes_.data() + offset, sizeof value);
-  return value;
-}
-
 // Cuts values that no clock shows to the range of Time.
 Time FileReader::LoadTime(std::uint64_t offset) const {
-  const auto value = Load<std::int64_t>(offset);
+  const auto value = Load<std::int64_t>(bytes_, offset);
   if (value < 0 || value > kNever / layout_->unit) return kNever;
   return value * layout_->unit;
 }
@@ -55,7 +45,7 @@ Time FileReader::LoadTime(std::uint64_t offset) const {
 Finding FileReader::ReadVersion() {
   if (zeros_ == 0) return {Finding::Kind::kZeroFile};
   if (bytes_.size() < 4) return {Finding::Kind::kDamage, 0, 0, "the version is cut"};
-  const auto version = Load<std::uint32_t>(0);
+  const auto version = Load<std::uint32_t>(bytes_, 0);
   at_ = 4;
   if (version == 7 || version == 5) {
     layout_ = version == 7 ? &kVersion7 : &kVersion5;
@@ -81,7 +71,7 @@ FileReader::Step FileReader::Next(Record& record, Finding& finding) {
     return Stop(finding, Finding::Kind::kDamage, "record cut");
   }
   const std::uint64_t length =
-      layout_->name_size == 4 ? Load<std::uint32_t>(at_) : Load<std::uint64_t>(at_);
+      layout_->name_size == 4 ? Load<std::uint32_t>(bytes_, at_) : Load<std::uint64_t>(bytes_, at_);
   if (length > kLongestName) return Stop(finding, Finding::Kind::kDamage, "name length", length);
   const std::uint64_t name = at_ + layout_->name_size;
   const std::uint64_t fixed = name + length;
@@ -89,10 +79,10 @@ FileReader::Step FileReader::Next(Record& record, Finding& finding) {
     return Stop(finding, Finding::Kind::kDamage, "record cut");
   }
   if (zeros_ < fixed + kCreatedWritten) return Stop(finding, Finding::Kind::kCrash);
-  if (Load<std::uint64_t>(fixed + kId) == 0) {
+  if (Load<std::uint64_t>(bytes_, fixed + kId) == 0) {
     return Stop(finding, Finding::Kind::kDamage, "bytes behind the end of the data");
   }
-  const auto state = Load<std::uint8_t>(fixed + kState);
+  const auto state = Load<std::uint8_t>(bytes_, fixed + kState);
   if (state > 4) return Stop(finding, Finding::Kind::kDamage, "job state", state);
   LoadValues(fixed, record);
   record.full = length > 0;
@@ -103,15 +93,15 @@ FileReader::Step FileReader::Next(Record& record, Finding& finding) {
 }
 
 void FileReader::LoadValues(std::uint64_t fixed, Record& record) const {
-  record.id = Load<std::uint64_t>(fixed + kId);
-  record.priority = Load<std::uint32_t>(fixed + kPriority);
+  record.id = Load<std::uint64_t>(bytes_, fixed + kId);
+  record.priority = Load<std::uint32_t>(bytes_, fixed + kPriority);
   record.delay = LoadTime(fixed + kDelay);
   record.ttr = LoadTime(fixed + kTtr);
   record.created = LoadTime(fixed + kCreated);
   record.deadline = LoadTime(fixed + kDeadline);
   static_assert(sizeof(Counters) == 20);  // as many bytes as the file has
-  record.counters = Load<Counters>(fixed + kCounters);
-  record.state = static_cast<State>(Load<std::uint8_t>(fixed + kState));
+  record.counters = Load<Counters>(bytes_, fixed + kCounters);
+  record.state = static_cast<State>(Load<std::uint8_t>(bytes_, fixed + kState));
 }
 
 FileReader::Step FileReader::ReadBody(Record& record, Finding& finding, std::uint64_t name,
@@ -121,7 +111,7 @@ FileReader::Step FileReader::ReadBody(Record& record, Finding& finding, std::uin
   if (record.tube.find('\0') != std::string_view::npos) {
     return Stop(finding, Finding::Kind::kDamage, "a NUL in the name of a tube");
   }
-  const auto size = Load<std::int32_t>(fixed + kBodySize);
+  const auto size = Load<std::int32_t>(bytes_, fixed + kBodySize);
   const std::uint64_t body = fixed + layout_->size;
   if (size < 2) {
     return zeros_ <= fixed + layout_->size ? Stop(finding, Finding::Kind::kCrash)

@@ -70,8 +70,6 @@ class FileReader {
   Step Stop(Finding& finding, Finding::Kind kind, const char* problem = "",
             std::uint64_t value = 0) const;
   Step ReadBody(Record& record, Finding& finding, std::uint64_t name, std::uint64_t size);
-  template <typename T>
-  T Load(std::uint64_t offset) const;
   Time LoadTime(std::uint64_t offset) const;
   void LoadValues(std::uint64_t fixed, Record& record) const;
 

@@ -1,6 +1,7 @@
 #include "broker/journal/compactor.h"
 
 #include "broker/base/check.h"
+#include "broker/base/stored_number.h"
 
 namespace gearstalk {
 
@@ -56,12 +57,8 @@ std::uint64_t Compactor::Remove(const LiveJobs::Place& place) {
 // Ids of one segment mostly rise by one: a byte each.
 void Compactor::NoteId(Segment& segment, std::uint64_t id) {
   const auto difference = static_cast<std::int64_t>(id - segment.last_id);
-  auto rest =
-      (static_cast<std::uint64_t>(difference) << 1U) ^ static_cast<std::uint64_t>(difference >> 63);
-  for (; rest >= 0x80; rest >>= 7U) {
-    segment.ids.push_back(static_cast<std::uint8_t>(rest | 0x80U));
-  }
-  segment.ids.push_back(static_cast<std::uint8_t>(rest));
+  AppendVarint(segment.ids, (static_cast<std::uint64_t>(difference) << 1U) ^
+                                static_cast<std::uint64_t>(difference >> 63));
   segment.last_id = id;
 }
 
@@ -150,11 +147,9 @@ std::optional<std::uint64_t> Compactor::NextLive(int& steps) {
 
 void Compactor::NextId(const Segment& segment, std::size_t& at, std::uint64_t& id) {
   std::uint64_t value = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const std::uint8_t byte = segment.ids[at++];
-    value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-    if (byte < 0x80) break;
-  }
+  std::string_view rest = std::string_view(segment.ids).substr(at);
+  TakeVarint(rest, value);
+  at = segment.ids.size() - rest.size();
   id += (value >> 1U) ^ (0 - (value & 1U));
 }
 

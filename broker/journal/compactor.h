@@ -5,7 +5,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <vector>
+#include <string>
 
 #include "broker/journal/journal.h"
 #include "broker/journal/live_jobs.h"
@@ -92,9 +92,9 @@ class Compactor {
   struct Segment {
     std::uint64_t number = 0;
     std::uint64_t size = 0;
-    std::uint64_t live = 0;         // bytes of frames of live jobs
-    std::vector<std::uint8_t> ids;  // of the puts in it: differences, as variable-length numbers
-    std::uint64_t last_id = 0;      // where the differences are
+    std::uint64_t live = 0;     // bytes of frames of live jobs
+    std::string ids;            // of the puts in it: differences, as varints
+    std::uint64_t last_id = 0;  // where the differences are
   };
 
   struct Ahead {

@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "broker/base/stored_number.h"
+
 // The encoding of the transfer protocol and of marks. A message is a row of fields: a number
 // (varint) that says which field, then its value: a varint, or for odd numbers a length (varint)
 // and bytes. A field that is absent is zero, empty or false; a field that is not known is skipped.
@@ -14,23 +16,6 @@
 // `visitor(number, field)` for each: even numbers for integers, enums and bools, odd numbers for
 // text, messages and lists of them.
 namespace gearstalk::transfer {
-
-inline void AppendVarint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
-// Takes a varint from the front; false if there is none.
-inline bool TakeVarint(std::string_view& bytes, std::uint64_t& value) {
-  value = 0;
-  for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
-    const auto byte = static_cast<unsigned char>(bytes.front());
-    bytes.remove_prefix(1);
-    value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
-}
 
 template <typename Message>
 void AppendFields(const Message& message, std::string& out);

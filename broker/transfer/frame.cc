@@ -1,14 +1,11 @@
 #include "broker/transfer/frame.h"
 
-#include <cstring>
-
 namespace gearstalk::transfer {
 
 Cut TakeFrame(std::string_view& bytes, Frame& frame, std::size_t& need) {
   need = kFrameHead;
   if (bytes.size() < 4) return Cut::kMore;
-  std::uint32_t size = 0;
-  std::memcpy(&size, bytes.data(), sizeof size);
+  const auto size = Load<std::uint32_t>(bytes, 0);
   if (size < 2 || size > kLongestFrame) return Cut::kBad;
   need = 4 + std::size_t{size};
   if (bytes.size() < need) return Cut::kMore;
