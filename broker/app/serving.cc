@@ -100,7 +100,7 @@ void Serving::Adopt(Apply group) {
       return ApplyJobSize();
     case Apply::kLimits:
     case Apply::kMaxQueue:
-      server_.SetLimits(ServerLimitsOf(config_));
+      server_.SetLimits(config_.limits);
       journal_.KeepFree(FreeDiskOf(config_));
       journal_.Verify(config_.journal_verify);
       return engine_.SetLimits(EngineLimitsOf(config_));

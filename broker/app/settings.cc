@@ -71,16 +71,6 @@ std::uint64_t FreeDiskOf(const Config& config) {
   return given == Config::Limits::kBySize ? kUsualFreeDisk : given;
 }
 
-ServerLimits ServerLimitsOf(const Config& config) {
-  const Config::Limits& limits = config.limits;
-  return {.connections = limits.connections,
-          .connections_per_address = limits.connections_per_address,
-          .output = limits.output,
-          .idle_timeout = limits.idle_timeout,
-          .handshake_timeout = limits.handshake_timeout,
-          .stop_timeout = limits.stop_timeout};
-}
-
 EngineLimits EngineLimitsOf(const Config& config) {
   EngineLimits limits{
       .memory = MemoryLimit(config), .bodies = BodyLimit(config), .tubes = config.limits.tubes};

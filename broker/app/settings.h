@@ -7,7 +7,6 @@
 #include "broker/engine/engine.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/process/log.h"
-#include "broker/server/limits.h"
 #include "proto_beanstalk/protocol.h"
 #include "proto_gearman/protocol.h"
 
@@ -23,7 +22,6 @@ beanstalk::Options BeanstalkOptionsOf(const Config& config);
 // The version that `stats` reports.
 std::string BeanstalkVersionOf(const Config& config);
 std::uint64_t FreeDiskOf(const Config& config);
-ServerLimits ServerLimitsOf(const Config& config);
 EngineLimits EngineLimitsOf(const Config& config);
 LogSettings LogSettingsOf(const Config& config);
 // Without what `verbose` and `shutdown` call.

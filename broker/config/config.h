@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/base/clock.h"
+#include "broker/base/server_limits.h"
 #include "broker/base/sync.h"
 #include "broker/base/tls_files.h"
 #include "broker/policy/policy_rules.h"
@@ -27,19 +27,13 @@ struct Config {
     bool operator==(const MaxQueue&) const = default;
   };
 
-  struct Limits {
-    std::uint32_t connections = 0;                        // 0: as many as descriptors allow
-    std::uint32_t connections_per_address = 0;            // 0: none
+  struct Limits : ServerLimits {
     static constexpr std::uint64_t kBySize = UINT64_MAX;  // of the machine, or of the disk
     std::uint64_t memory = kBySize;                       // bytes of jobs; 0: none
     std::uint64_t bodies = kBySize;                       // bytes in memory; 0: all
     std::uint64_t free_disk = kBySize;                    // bytes that stay free; 0: none
     std::uint32_t tubes = 0;                              // 0: none
-    std::uint64_t output = 1024 * 1024;  // bytes for a connection that does not read
-    Time idle_timeout = 0;               // 0: never
-    Time handshake_timeout = 30 * kSecond;
     std::vector<MaxQueue> maxqueue;
-    Time stop_timeout = kSecond;
   };
 
   struct Beanstalk {
