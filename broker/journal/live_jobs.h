@@ -49,6 +49,7 @@ class LiveJobs {
     std::uint64_t bytes = 0;    // the length of its frame
     std::uint64_t offset = 0;   // of the frame in the segment
     std::uint32_t check = 0;    // of the body; 0: the log keeps none
+    std::uint64_t end() const { return offset + bytes; }
   };
 
   Place Find(std::uint64_t id) const;

@@ -11,8 +11,6 @@ namespace {
 
 constexpr char kGone[] = "its record was carried forward";
 
-std::uint64_t EndOf(const LiveJobs::Place& place) { return place.offset + place.bytes; }
-
 }  // namespace
 
 void StoredBodies::Ask(std::uint64_t id, BodyUse use, const LiveJobs::Place& place) {
@@ -73,7 +71,7 @@ void StoredBodies::FailWhatIsGone() {
 // Whether a read of so many bytes may have the request's, too.
 bool StoredBodies::Fits(const Request& request, std::uint64_t bytes) const {
   const LiveJobs::Place& place = request.place;
-  return space_.IsStored(place.segment, EndOf(place)) &&
+  return space_.IsStored(place.segment, place.end()) &&
          (bytes == 0 || bytes + place.bytes <= kMostRead);
 }
 
@@ -90,7 +88,7 @@ std::uint64_t StoredBodies::TakeFrom(std::size_t use, std::uint64_t bytes) {
                       request.place.offset <= last->to + kMostGap;
     if (!near && reading_.size() == kMostRuns) break;
     bytes += Extend(near ? reading_.back() : reading_.emplace_back(), request);
-    next_[use] = {request.place.segment, EndOf(request.place)};
+    next_[use] = {request.place.segment, request.place.end()};
     at = queue.erase(at);
   }
   return bytes;
@@ -100,7 +98,7 @@ std::uint64_t StoredBodies::TakeFrom(std::size_t use, std::uint64_t bytes) {
 std::uint64_t StoredBodies::Extend(Run& run, const Request& request) {
   const std::uint64_t before = run.to - run.from;
   if (run.requests.empty()) run = {request.place.segment, request.place.offset, 0, {}, {}};
-  run.to = std::max(run.to, EndOf(request.place));
+  run.to = std::max(run.to, request.place.end());
   run.requests.push_back(request);
   return run.to - run.from - before;
 }
@@ -148,7 +146,7 @@ void StoredBodies::Answer(const Request& request, std::string_view frame) {
     return on_read_(request, {BodyRead::Result::kFailed, {}, kGone, took});
   }
   std::vector<PartPiece> places;
-  space_.Locate(request.place.segment, request.place.offset, EndOf(request.place), places);
+  space_.Locate(request.place.segment, request.place.offset, request.place.end(), places);
   const std::string problem = PartName(places.front().seq) + " at offset " +
                               std::to_string(places.front().offset) + ": the record of job " +
                               std::to_string(request.id) + " is damaged";

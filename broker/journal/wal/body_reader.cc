@@ -14,10 +14,6 @@ namespace {
 constexpr std::size_t kSector = 512;  // bytes
 constexpr char kNoMemory[] = "there is no memory for it";
 
-std::uint64_t EndOf(const BodyReader::Request& request) {
-  return request.place.offset + request.place.bytes;
-}
-
 // Of the system, not of the disk.
 bool Passes(std::int64_t error) {
   return error == -EINTR || error == -EAGAIN || error == -EMFILE || error == -ENFILE ||
@@ -103,17 +99,17 @@ std::vector<BodyReader::Request> BodyReader::TakeRun() {
   while (at != queue.end()) {
     const Request& request = at->second;
     if (!run.empty()) {
-      const std::uint64_t end = EndOf(run.back());
+      const std::uint64_t end = run.back().place.end();
       const bool near = request.place.segment == run.front().place.segment &&
                         request.place.offset <= end + kMostGap &&
-                        EndOf(request) - begin <= kMostRead;
+                        request.place.end() - begin <= kMostRead;
       if (!near) break;
     }
     under_way_ += request.place.bytes;
     run.push_back(request);
     at = queue.erase(at);
   }
-  next_[use] = {run.back().place.segment, EndOf(run.back())};
+  next_[use] = {run.back().place.segment, run.back().place.end()};
   return run;
 }
 
@@ -151,7 +147,7 @@ std::vector<BodyReader::Answer> BodyReader::ReadRun(std::span<const Request> run
   const SourcePtr source = Open(run.front().place.segment, problem);
   if (source == nullptr) return fail(problem);
   const std::uint64_t begin = run.front().place.offset;
-  const std::size_t size = EndOf(run.back()) - begin;
+  const std::size_t size = run.back().place.end() - begin;
   const std::shared_ptr<char[]> bytes(new (std::nothrow) char[size]);
   if (bytes == nullptr) return fail(kNoMemory);
   const std::int64_t got = ReadFully(*source->file, begin, bytes.get(), size);
@@ -210,7 +206,7 @@ std::string BodyReader::ReadSectors(const Request& request) {
 
 bool BodyReader::NeighbourCanBeRead(const Request& request) {
   const std::uint64_t segment = request.place.segment;
-  if (CanRead(segment, EndOf(request)) || CanRead(segment - 1, kSegmentHeaderSize) ||
+  if (CanRead(segment, request.place.end()) || CanRead(segment - 1, kSegmentHeaderSize) ||
       CanRead(segment + 1, kSegmentHeaderSize)) {
     return true;
   }

@@ -279,7 +279,7 @@ std::uint64_t WalJournal::OldestRead() const {
 
 bool WalJournal::IsWritten(const LiveJobs::Place& place) const {
   if (place.segment != written_segment_) return place.segment < written_segment_;
-  return place.offset + place.bytes <= written_end_;
+  return place.end() <= written_end_;
 }
 
 void WalJournal::TakeBodies() {

@@ -66,8 +66,7 @@ class Salvage {
         segment_size_(segment_size) {}
 
   Status Run() {
-    const bool has = GS_TRY(HasJournal(file_system_, directory_));
-    if (!has) return NoJournal(directory_);
+    GS_TRY(FindJournal(file_system_, directory_));
     const auto lock = GS_TRY(LockDirectory(file_system_, directory_));
     file_system_.GiveToOwnerOf(directory_, directory_ + "/lock");
     const bool interrupted = GS_TRY(LookForEarlier());

@@ -32,16 +32,13 @@ std::string WalGap::ToString() const {
          " are missing";
 }
 
-Result<bool> HasJournal(FileSystem& file_system, const std::string& directory) {
+Status FindJournal(FileSystem& file_system, const std::string& directory) {
   std::vector<std::string> names;
   GS_TRY(Fault{file_system.List(directory, names), "list", directory}.ToStatus());
-  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+  const bool found = std::any_of(names.begin(), names.end(), [](const std::string& name) {
     return name == kStateName || SegmentNumber(name) != 0;
   });
-}
-
-Status NoJournal(const std::string& directory) {
-  return {Code::kNotFound, directory + ": no journal here"};
+  return found ? Status() : Status(Code::kNotFound, directory + ": no journal here");
 }
 
 WalScan::WalScan(FileSystem& file_system, std::string directory)
@@ -69,8 +66,7 @@ std::uint64_t WalScan::most_lost_records() const {
 
 Status WalScan::Run(const Visit& visit) {
   visit_ = visit;
-  const bool has = GS_TRY(HasJournal(file_system_, directory_));
-  if (!has) return NoJournal(directory_);
+  GS_TRY(FindJournal(file_system_, directory_));
   const std::vector<FoundSegment> found = GS_TRY(FindSegments(file_system_, directory_));
   for (const FoundSegment& segment : found) {
     if (segment.header_status.code() == Code::kInvalid) {

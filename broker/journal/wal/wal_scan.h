@@ -100,8 +100,7 @@ class WalScan {
   std::vector<WalGap> gaps_;
 };
 
-// Whether the directory has any file of a journal. Not ok if it cannot be read.
-Result<bool> HasJournal(FileSystem& file_system, const std::string& directory);
-Status NoJournal(const std::string& directory);
+// kNotFound: the directory has no file of a journal.
+Status FindJournal(FileSystem& file_system, const std::string& directory);
 
 }  // namespace gearstalk
