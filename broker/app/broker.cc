@@ -65,7 +65,10 @@ Broker::Broker(Config config, BrokerHooks hooks, Journal& journal)
 
 void Broker::Shutdown(bool graceful, const Peer& peer) {
   Log(LogLevel::kInfo, "shutdown", {{"client", peer.Name()}, {"connection", peer.id}});
-  graceful ? StopGracefully() : Stop("shutdown");
+  if (!graceful) return Stop("shutdown");
+  SetDraining(true, "shutdown graceful");
+  stop_when_done_ = true;
+  StopWhenDone();
 }
 
 int Broker::Run(ListenSockets sockets, ListenSockets admin_sockets) {
@@ -119,12 +122,6 @@ void Broker::SetDraining(bool draining, std::string_view asked_by) {
   Log(LogLevel::kInfo, draining ? "draining: no new jobs are taken" : "new jobs are taken again",
       {{"asked_by", asked_by}});
   systemd::NotifyStatus(StatusText());
-}
-
-void Broker::StopGracefully() {
-  SetDraining(true, "shutdown graceful");
-  stop_when_done_ = true;
-  StopWhenDone();
 }
 
 // With a journal, queued jobs run after the next start. Buried jobs wait for a person, not for a

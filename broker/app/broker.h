@@ -64,7 +64,6 @@ class Broker final : private JournalEvents, private BrokerControl {
   Status Begin(ListenSockets admin_sockets);
   int CloseJournal();
   void Stop(std::string_view asked_by);
-  void StopGracefully();
   void StopWhenDone();
   std::string StatusText() const;
   void EverySecond();

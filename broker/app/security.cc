@@ -1,10 +1,9 @@
 #include "broker/app/security.h"
 
+#include <absl/time/time.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 #include <utility>
 
 #include "broker/base/log.h"
@@ -61,11 +60,8 @@ bool OthersReach(const std::string& text) {
 
 // Of seconds since 1970, in UTC.
 std::string DateOf(std::uint64_t seconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  std::array<char, 32> text;
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+  const absl::Time time = absl::FromUnixSeconds(static_cast<std::int64_t>(seconds));
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
 }
 
 }  // namespace

@@ -32,14 +32,12 @@ Result<OpenedStore> Open(const Config& config, std::uint64_t /*max_bytes*/) {
   const etcd::EtcdSecrets secrets = GS_TRY(Secrets(config));
   etcd::LogThroughUs();
   auto store = std::make_unique<etcd::EtcdStore>(OptionsOf(config), secrets, BootTime);
-  OpenedStore opened;
-  opened.reload = [etcd = store.get()](const Config& fresh) -> Status {
+  auto reload = [etcd = store.get()](const Config& fresh) -> Status {
     const Result<etcd::EtcdSecrets> again = etcd::LoadSecrets(OptionsOf(fresh));
     if (again.ok()) etcd->Reconnect(again.value());
     return StatusOf(again);
   };
-  opened.store = std::move(store);
-  return opened;
+  return OpenedStore{std::move(store), std::move(reload)};
 }
 
 }  // namespace

@@ -24,14 +24,12 @@ Result<OpenedStore> Open(const Config& config, std::uint64_t max_bytes) {
   std::vector<postgres::Host> hosts = GS_TRY(postgres::HostsOf(OptionsOf(config)));
   auto store = std::make_unique<postgres::PostgresStore>(OptionsOf(config), std::move(hosts),
                                                          max_bytes, BootTime);
-  OpenedStore opened;
-  opened.reload = [postgres = store.get()](const Config& fresh) -> Status {
+  auto reload = [postgres = store.get()](const Config& fresh) -> Status {
     Result<std::vector<postgres::Host>> again = postgres::HostsOf(OptionsOf(fresh));
     if (again.ok()) postgres->Reconnect(std::move(again.value()));
     return StatusOf(again);
   };
-  opened.store = std::move(store);
-  return opened;
+  return OpenedStore{std::move(store), std::move(reload)};
 }
 
 }  // namespace

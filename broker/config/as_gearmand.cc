@@ -105,20 +105,6 @@ Status AddLog(Translator& translator) {
   return {};
 }
 
-Status AddWakeup(Translator& translator) {
-  const std::uint64_t workers = GS_TRY(translator.Number("--worker-wakeup", 0));
-  translator.Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all", "--worker-wakeup");
-  return {};
-}
-
-// One thread for all clients is what the broker has anyway.
-Status AddRouters(Translator& translator) {
-  const std::uint64_t threads = GS_TRY(translator.Number("--threads", 0));
-  const std::uint64_t routers = std::min<std::uint64_t>(threads, Config::kMostRouters);
-  if (threads > 1) translator.Add("--routers", fmt::format("{}", routers), "--threads");
-  return {};
-}
-
 // The option, else the variable, else the path that Debian's gearmand takes.
 void AddTlsFile(Translator& translator, std::string_view name, const char* variable,
                 const char* usual, const char* flag) {
@@ -191,7 +177,8 @@ Result<Translation> TranslateGearmand(std::span<const std::string> arguments) {
   AddListen(translator);
   GS_TRY(AddLog(translator));
   AddTls(translator);
-  GS_TRY(AddWakeup(translator));
+  const std::uint64_t workers = GS_TRY(translator.Number("--worker-wakeup", 0));
+  translator.Add("--gearman-worker-wakeup", workers == 1 ? "one" : "all", "--worker-wakeup");
   translator.Pass("--job-retries", "--gearman-job-retries");
   translator.Pass("--user", "--user");
   translator.Pass("--pid-file", "--pid-file");
@@ -202,7 +189,10 @@ Result<Translation> TranslateGearmand(std::span<const std::string> arguments) {
     translator.Add("--gearman-exceptions", "true", "--exceptions");
   }
   if (translator.Has("--check-args")) translator.Ask("--check-config");
-  GS_TRY(AddRouters(translator));
+  // One thread for all clients is what the broker has anyway.
+  const std::uint64_t threads = GS_TRY(translator.Number("--threads", 0));
+  const std::uint64_t routers = std::min<std::uint64_t>(threads, Config::kMostRouters);
+  if (threads > 1) translator.Add("--routers", fmt::format("{}", routers), "--threads");
   AddServerName(translator);
   translator.Finish();
   GS_TRY(CheckQueue(translator));

@@ -194,7 +194,8 @@ void Caller::Search(Time now) {
 void Caller::OnProbe(Time now) {
   const Connection::State state = probe_->state();
   if (state == Connection::State::kDown) {
-    NoteRefusal(NoteDown(*probe_));
+    const Status refusal = NoteDown(*probe_);
+    if (refusal_.ok()) refusal_ = refusal;
     return NextHost(now, IsForLater(probe_->trouble_state()) ? kLater : 0);
   }
   if (state == Connection::State::kIdle) {
@@ -262,7 +263,7 @@ std::string Caller::WhyNot(const Facts& facts, const std::string& host) {
         host, facts.timeline, timeline_);
   }
   std::string why = CheckFacts(facts, host);
-  if (!why.empty()) NoteRefusal({Code::kInvalid, why});
+  if (!why.empty() && refusal_.ok()) refusal_ = {Code::kInvalid, why};
   return why;
 }
 
@@ -296,11 +297,6 @@ Status Caller::NoteDown(const Connection& connection) {
   }
   if (!IsRefusal(connection.trouble_state()) && !connection.no_tls()) return {};
   return {Code::kInvalid, "postgres.conninfo: " + connection.trouble()};
-}
-
-// Another host may serve: a refusal is a fault when all were tried.
-void Caller::NoteRefusal(const Status& refusal) {
-  if (refusal_.ok()) refusal_ = refusal;
 }
 
 void Caller::AskPrimaries(std::function<void(const std::vector<std::string>&)> done) {

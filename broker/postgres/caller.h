@@ -106,7 +106,6 @@ class Caller {
   std::string WhyNot(const Facts& facts, const std::string& host);
   std::string CheckFacts(const Facts& facts, const std::string& host) const;
   Status NoteDown(const Connection& connection);
-  void NoteRefusal(const Status& refusal);
   bool Overdue(Time now) const;
   void AdvanceQuestions(Time now);
   bool Hear(Question& question, Asked& asked, Time now);
@@ -143,7 +142,7 @@ class Caller {
   bool settled_ = false;
   bool notified_ = false;
   bool warm_appends_ = false;
-  Status refusal_;  // by a host, of this search: a fault when no other one can be used
+  Status refusal_;  // the first of this search, by a host: a fault when no other one can be used
   Status fault_;
   std::string trouble_;
   std::uint64_t append_retries_ = 0;
