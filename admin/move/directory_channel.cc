@@ -18,6 +18,7 @@
 #include "broker/journal/wal/set_aside.h"
 #include "broker/journal/wal/wal_journal.h"
 #include "broker/journal/wal/wal_recovery.h"
+#include "broker/journal/wal/wal_scan.h"
 
 namespace gearstalk::ctl {
 namespace {
@@ -55,6 +56,7 @@ class ReadJournal final : public MemoryJournal {
 
   Status Start(LiveState& state, JournalEvents& events) override {
     state_ = &state;
+    GS_TRY(FindJournal(SystemFileSystem(), directory_));
     const auto aside = FindSetAside(SystemFileSystem(), directory_);
     WalRecovery recovery(SystemFileSystem(), directory_);
     GS_TRY(recovery.Run([&](const Record& record, std::size_t /*size*/) {
@@ -65,9 +67,6 @@ class ReadJournal final : public MemoryJournal {
       without.body_left_out = damaged->second.body;
       return state.Apply(without);
     }));
-    if (recovery.segments().empty() && !recovery.kept()) {
-      return {Code::kNotFound, directory_ + ": no journal here"};
-    }
     GS_TRY(state.Apply(NextIdRecord(recovery.kept_ids())));
     return MemoryJournal::Start(state, events);
   }
