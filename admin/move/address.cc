@@ -10,8 +10,6 @@
 #include <memory>
 #include <set>
 
-#include "broker/base/descriptor.h"
-
 namespace gearstalk::ctl {
 namespace {
 
@@ -46,16 +44,6 @@ std::set<std::string> Endpoints(const Address& address) {
   return endpoints;
 }
 
-// A socket can be bound to the addresses of this machine only.
-bool IsLocal(const Address& address) {
-  const Addresses found = Resolve(address.host, "0");
-  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-    const Descriptor fd(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (fd >= 0 && ::bind(fd, each->ai_addr, each->ai_addrlen) == 0) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Result<Address> Address::Parse(const std::string& text) {
@@ -86,12 +74,6 @@ bool SameEndpoint(const std::string& one, const std::string& other) {
   const std::set<std::string> ours = Endpoints(first.value()), theirs = Endpoints(second.value());
   return std::any_of(ours.begin(), ours.end(),
                      [&](const std::string& each) { return theirs.contains(each); });
-}
-
-bool SameLocalPort(const std::string& one, const std::string& other) {
-  const Result<Address> first = Address::Parse(one), second = Address::Parse(other);
-  return first.ok() && second.ok() && first.value().port == second.value().port &&
-         IsLocal(first.value()) && IsLocal(second.value());
 }
 
 Status CheckOther(const std::string& url, const std::string& address) {

@@ -22,8 +22,6 @@ std::string AddressOf(const std::string& url);
 
 // Whether two addresses stand for one numeric address and port, or for one path.
 bool SameEndpoint(const std::string& one, const std::string& other);
-// Whether both stand for this machine, at one port.
-bool SameLocalPort(const std::string& one, const std::string& other);
 
 // kInvalid: `url`, SCHEME://ADDRESS, names the server at `address`, so jobs would be moved from it
 // to itself without end.

@@ -38,7 +38,7 @@ Settlement Settle(const SettleFacts& held, const OldJob& there) {
 
 Settlement SettleHandle(const HandleFacts& facts) {
   // A restarted server gives the same handles to other jobs.
-  if (!facts.same_server) return Settlement::kCommitUncertain;
+  if (!facts.same_life) return Settlement::kCommitUncertain;
   if (facts.known) return Settlement::kDrop;
   return facts.shared ? Settlement::kCommitUncertain : Settlement::kCommit;
 }

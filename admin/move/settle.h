@@ -38,9 +38,9 @@ Settlement Settle(const SettleFacts& held, const OldJob& there);
 
 // The same for a gearmand, which tells of a job only whether it knows it.
 struct HandleFacts {
-  bool same_server = true;  // it is the process that gave the handle
-  bool known = false;       // the handle, by that process
-  bool shared = false;      // the function has, or had, other workers
+  bool same_life = true;  // the server has not ended since it gave the handle
+  bool known = false;     // the handle, in that life
+  bool shared = false;    // the function has, or had, other workers
 };
 Settlement SettleHandle(const HandleFacts& facts);
 

@@ -86,9 +86,9 @@ TEST(SettleHandle, AJobThatIsGoneIsOurs) {
   EXPECT_EQ(SettleHandle({.shared = true}), Settlement::kCommitUncertain);
 }
 
-TEST(SettleHandle, AnotherProcessMeansOtherJobsByItsHandles) {
-  EXPECT_EQ(SettleHandle({.same_server = false, .known = true}), Settlement::kCommitUncertain);
-  EXPECT_EQ(SettleHandle({.same_server = false}), Settlement::kCommitUncertain);
+TEST(SettleHandle, AnotherLifeMeansOtherJobsByItsHandles) {
+  EXPECT_EQ(SettleHandle({.same_life = false, .known = true}), Settlement::kCommitUncertain);
+  EXPECT_EQ(SettleHandle({.same_life = false}), Settlement::kCommitUncertain);
 }
 
 }  // namespace

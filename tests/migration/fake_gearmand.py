@@ -24,7 +24,7 @@ class FakeGearmand(FakeServer):
     def __init__(self) -> None:
         self.jobs: dict[bytes, Job] = {}
         self.numbers = itertools.count(1)
-        self.lives = 1
+        self.functions: set[str] = set()  # names that this life has heard
         self.sleeps = 0
         self.store_s = 0.0  # that it takes to delete a job from the store
         self.reads_late = False  # a result is done only with the next echo of its connection
@@ -37,11 +37,12 @@ class FakeGearmand(FakeServer):
     def add(self, function: str, body: str, job_class: int = 1, foreground: bool = False) -> None:
         job = Job(next(self.numbers), function, body.encode(), job_class, foreground)
         self.jobs[job.handle] = job
+        self.functions.add(function)
 
     def restart(self) -> None:
         """As from a store: the jobs get other handles."""
-        self.lives += 1
         self.sessions = []
+        self.functions = set()
         left, self.jobs, self.numbers = self.jobs.values(), {}, itertools.count(1)
         for job in left:
             self.add(job.function, job.body.decode(), job.job_class, job.foreground)
@@ -98,6 +99,9 @@ class Session:
         self.server.before(kind)
         if kind == 1:
             self.functions.append(arguments[0].decode())
+            self.server.functions.add(arguments[0].decode())
+        elif kind == 2:
+            self.functions.remove(arguments[0].decode())
         elif kind == 18:
             self.server.add(arguments[0].decode(), arguments[2].decode())
             return [(8, [max(jobs.values(), key=lambda job: job.number).handle])]
@@ -137,11 +141,11 @@ class Session:
 
     def line(self, line: str) -> bytes:
         jobs = list(self.server.jobs.values())
-        functions = sorted({job.function for job in jobs})
+        functions = sorted(self.server.functions)
         workers = lambda name: sum(name in each.functions for each in self.server.sessions)
         rows = []
         if line == "getpid":
-            return b"OK %d\n" % self.server.lives
+            return b"OK 1\n"  # in each life, as in a container
         if line == "status":
             for name in functions:
                 mine = [job for job in jobs if job.function == name]

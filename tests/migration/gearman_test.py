@@ -210,6 +210,12 @@ class TakeOver(unittest.TestCase):
             ctl("take-over", old.url, "--to", broker.address, "--tube", "f0")
             self.assertEqual(old.waiting(), 0)
 
+    def test_nothing_stays_behind(self) -> None:
+        with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
+            fill(old, 2)
+            ctl("take-over", old.url, "--to", broker.address)
+            self.assertEqual(sorted(old.functions()), ["f0", "f1"])
+
     def test_wrong_calls(self) -> None:
         ctl("take-over", "gearman://127.0.0.1:1", "--ids", "keep", code=2)
         ctl("take-over", "http://127.0.0.1:1", code=2)
@@ -227,6 +233,48 @@ class Waking(unittest.TestCase):
                 until_moved(broker, 2)
                 self.assertEqual(tool.stop(), 0)
             old.close()
+
+
+class MortalGearmand(FakeGearmand):
+    """It ends before, or behind, the first result that it reads, and starts again: with a store, as
+    from that; without one, with new jobs that have the handles of the old ones."""
+
+    def __init__(self, store: bool) -> None:
+        self.store, self.dies = store, True
+        super().__init__()
+
+    def before(self, kind: int) -> None:
+        if kind != COMPLETE or not self.dies:
+            return
+        self.dies = False
+        if not self.store:
+            self.jobs = {}
+            for number in range(3):
+                self.add("f", f"new {number}")
+        self.die()
+
+
+class OtherLives(unittest.TestCase):
+    def check(self, store: bool, bodies: list[str]) -> None:
+        with Folder() as folder, Broker("--data-dir", folder / "d") as broker:
+            old = MortalGearmand(store)
+            for number in range(3):
+                old.add("f", f"old {number}")
+            ctl("take-over", old.url, "--to", broker.address, code=1)
+            self.assertEqual(jobs(exported("--from", broker.address)), [])
+            said = ctl("take-over", old.url, "--to", broker.address, code=3)
+            self.assertIn(f"{len(bodies)} moved", said)
+            self.assertIn("3 uncertain", said)
+            self.assertEqual(sorted(job["body"] for job in jobs(exported("--from", broker.address))),
+                             bodies)
+            self.assertIn("0 held", ctl("transfers", "--to", broker.address))
+            old.close()
+
+    def test_a_handle_of_another_life_is_another_job(self) -> None:
+        self.check(False, [f"{when} {number}" for when in ("new", "old") for number in range(3)])
+
+    def test_jobs_that_come_again_from_a_store_are_uncertain(self) -> None:
+        self.check(True, [f"old {number}" for number in (0, 0, 1, 1, 2, 2)])
 
 
 class LateReads(unittest.TestCase):

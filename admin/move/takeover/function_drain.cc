@@ -254,10 +254,19 @@ Status FunctionDrain::RelayForeground(std::vector<Grabbed>& jobs) {
   return {};
 }
 
+// Numbers of processes and of jobs begin anew with each container, but gearmand forgets the name of
+// a function only when it ends.
+Status FunctionDrain::NameLife() {
+  worker_->Add(packet::kCanDo, {scope_.life});
+  worker_->Add(packet::kCantDo, {scope_.life});
+  return worker_->Fence();
+}
+
 Status FunctionDrain::HoldAll(std::vector<Grabbed>& jobs) {
   // The mark with what a later run needs to settle these jobs goes before them.
-  const std::string state = fmt::format("{} {} {}", scope_.pid, scope_.client_id, scope_.prefix);
+  const std::string state = fmt::format("{} {} {}", scope_.life, scope_.client_id, scope_.prefix);
   if (state != scope_.state) {
+    GS_TRY(NameLife());
     scope_.broker.Add(Type::kAdvance, transfer::Mark{.state = state});
     scope_.state = state;
   }

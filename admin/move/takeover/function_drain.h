@@ -21,7 +21,8 @@ struct DrainScope {
   TransferClient& broker;
   GearmanClient& admin;
   JobTable& table;
-  std::string pid{};        // of the old server
+  // A function without jobs, which this life of the old server has in its `status`, and no other.
+  std::string life{};
   std::string client_id{};  // of our connections there
   std::string prefix{};     // of the handles, once one was seen
   std::string state{};      // what the mark says of these, for the run that settles
@@ -85,6 +86,7 @@ class FunctionDrain {
   Result<bool> SeesOthers();
   Status RelayOne(Grabbed& job, bool background);
   Status RelayForeground(std::vector<Grabbed>& jobs);
+  Status NameLife();
   Status HoldAll(std::vector<Grabbed>& jobs);
   Status SendHolds(std::vector<Grabbed>& jobs);
   Status RelayAwaited(std::vector<Grabbed>& jobs);

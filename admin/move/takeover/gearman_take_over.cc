@@ -21,11 +21,11 @@ constexpr int kEndTries = 600;  // tenths of a second
 
 // What a mark says of the run that wrote it.
 struct FormerRun {
-  std::string pid{}, client_id{}, prefix{};
+  std::string life{}, client_id{}, prefix{};
 
   explicit FormerRun(const std::string& state) {
     std::istringstream words(state);
-    words >> pid >> client_id;
+    words >> life >> client_id;
     std::getline(words >> std::ws, prefix);
   }
 };
@@ -37,15 +37,17 @@ class GearmanTakeOver final : public OldServer {
 
   Status Begin() override {
     admin_ = GS_TRY(GearmanClient::Connect(options_.Old()));
-    const std::vector<std::string> pid = GS_TRY(admin_->Admin("getpid", false));
-    pid_ = pid.front();
-    std::replace(pid_.begin(), pid_.end(), ' ', '-');
+    const std::vector<FunctionStatus> functions = GS_TRY(ReadFunctions(*admin_));
+    for (const FunctionStatus& each : functions) known_.insert(each.function);
     GS_TRY(OpenTransfer());
     scope_ = std::make_unique<DrainScope>(
-        DrainScope{options_, report_, *broker_, *admin_, table_, pid_, {}, {}, {}});
+        DrainScope{options_, report_, *broker_, *admin_, table_, {}, {}, {}, {}});
     scope_->client_id = fmt::format("gearstalkctl-take-over-{}-{}", getpid(), SystemClock().Now());
     admin_->Add(packet::kSetClientId, {scope_->client_id});
-    return SettleAll();
+    const FormerRun former(before_.state);
+    const bool same_life = IsSameLife(former);
+    scope_->life = same_life ? former.life : scope_->client_id;
+    return SettleAll(former, same_life);
   }
 
   Status Round(bool& moved) override {
@@ -114,23 +116,27 @@ class GearmanTakeOver final : public OldServer {
  private:
   Status CheckBroker() override { return admin_->RefuseSame(options_.target); }
 
-  // A gearmand tells of itself only its process, and processes of other machines have equal
-  // numbers.
   bool IsOf(const transfer::Mark& mark) const override {
-    const std::string there = AddressOf(mark.fingerprint), here = AddressOf(options_.source);
-    return SameEndpoint(there, here) ||
-           (FormerRun(mark.state).pid == pid_ && SameLocalPort(there, here));
+    return SameEndpoint(AddressOf(mark.fingerprint), AddressOf(options_.source)) ||
+           IsSameLife(FormerRun(mark.state));
   }
 
-  Status SettleAll() {
+  // Whether the old server has not ended since.
+  bool IsSameLife(const FormerRun& former) const {
+    return !former.life.empty() && known_.contains(former.life);
+  }
+
+  Status CleanUp() override {
+    return StatusOf(admin_->Admin("drop function " + scope_->life, false));
+  }
+
+  Status SettleAll(const FormerRun& former, bool same_life) {
     const std::vector<OwnedRecord> held = GS_TRY(ReadHeldJobs(*broker_));
     if (held.empty()) return {};
-    const FormerRun former(before_.state);
-    const bool same_server = former.pid == scope_->pid;
-    if (same_server) GS_TRY(AwaitEndOf(former.client_id));
+    if (same_life) GS_TRY(AwaitEndOf(former.client_id));
     const std::vector<FunctionStatus> functions = GS_TRY(ReadFunctions(*admin_));
     for (const FunctionStatus& each : functions) workers_[each.function] = each.workers;
-    for (const auto& each : held) GS_TRY(SettleOne(each.View(), former.prefix, same_server));
+    for (const auto& each : held) GS_TRY(SettleOne(each.View(), former.prefix, same_life));
     return {};
   }
 
@@ -145,14 +151,14 @@ class GearmanTakeOver final : public OldServer {
     return {Code::kIo, "a connection of the former run stays in " + options_.source};
   }
 
-  Status SettleOne(const Record& held, const std::string& prefix, bool same_server) {
+  Status SettleOne(const Record& held, const std::string& prefix, bool same_life) {
     const std::uint64_t id = held.transfer.source_id;
     const std::string handle = prefix + std::to_string(id & HeldHandle::kNumber);
     bool known = false;
-    if (same_server) known = GS_TRY(IsKnown(handle));
+    if (same_life) known = GS_TRY(IsKnown(handle));
     const bool shared = (id & HeldHandle::kShared) != 0 || workers_[std::string(held.tube)] > 0;
     const Settlement settlement =
-        SettleHandle({.same_server = same_server, .known = known, .shared = shared});
+        SettleHandle({.same_life = same_life, .known = known, .shared = shared});
     if (settlement == Settlement::kDrop) {
       broker_->AddIds(Type::kDrop, {held.id});
       return StatusOf(broker_->Sync());
@@ -164,8 +170,8 @@ class GearmanTakeOver final : public OldServer {
     };
     if (settlement == Settlement::kCommitUncertain) {
       add(transfer::OutcomeKind::kUncertain,
-          same_server ? "it was gone from the old server, where another worker may have run it"
-                      : "the old server was started again: it may be there, too");
+          same_life ? "it was gone from the old server, where another worker may have run it"
+                    : "the old server was started again: it may be there, too");
     }
     if ((id & HeldHandle::kGuessed) != 0) {
       add(transfer::OutcomeKind::kAltered, kGuessedText);
@@ -199,7 +205,7 @@ class GearmanTakeOver final : public OldServer {
   }
 
   std::unique_ptr<GearmanClient> admin_{}, broker_admin_{};
-  std::string pid_{};  // of the old server
+  std::set<std::string> known_{};  // functions, at the beginning
   std::unique_ptr<DrainScope> scope_{};
   JobTable table_{};
   std::map<std::string, std::uint64_t> workers_{};  // of functions, before ours

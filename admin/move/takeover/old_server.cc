@@ -88,6 +88,7 @@ void OldServer::AddLeft(const std::string& tube, std::uint64_t jobs, const std::
 }
 
 Status OldServer::End() {
+  if (report_.left == 0) GS_TRY(CleanUp());
   broker_->Add(Type::kAdvance,
                transfer::Mark{.finished = report_.left == 0, .reset_finished = true});
   GS_TRY(broker_->Sync());

@@ -60,6 +60,8 @@ class OldServer {
   virtual Status CheckBroker() = 0;
   // Whether the mark is of a transfer from this server, at whatever address.
   virtual bool IsOf(const transfer::Mark& mark) const = 0;
+  // All is moved: removes what the transfer needed at the old server.
+  virtual Status CleanUp() { return {}; }
   Status FindTransfer();
   void AddLeft(const std::string& tube, std::uint64_t jobs, const std::string& why);
 
