@@ -63,6 +63,7 @@ class Bridge {
     Target to = options_.tls;
     to.address = AddressOf(options_.to);
     worker_ = GS_TRY(GearmanClient::Connect(from));
+    asker_ = GS_TRY(GearmanClient::Connect(from));
     GS_TRY(worker_->RefuseSame(to));
     relay_ = std::make_unique<Relay>(*worker_);
     GS_TRY(relay_->Connect(to));
@@ -84,7 +85,7 @@ class Bridge {
         return relay_->Pump(idle);
       }
       idle = false;
-      OnPacket(next.value());
+      GS_TRY(OnPacket(next.value()));
       Grab();
     }
   }
@@ -95,7 +96,7 @@ class Bridge {
     worker_->Add(packet::kGrabJobAll, {});
   }
 
-  void OnPacket(Packet& packet) {
+  Status OnPacket(Packet& packet) {
     Assigned job;
     if (packet.type == packet::kNoJob) {
       worker_->Add(packet::kPreSleep, {});
@@ -103,13 +104,15 @@ class Bridge {
       asked_ = false;
     } else if (TakeAssigned(packet, job)) {
       asked_ = false;
-      if (job.reducer.empty() && MayHaveCutKey(job.unique, job.body)) job.body.erase(0, 1);
+      GS_TRY(FixCutKeys(*asker_, {&job}));
       relay_->Submit(std::move(job));
     }
+    return {};
   }
 
   const Options& options_;
   std::unique_ptr<GearmanClient> worker_;
+  std::unique_ptr<GearmanClient> asker_;  // to the same server
   std::unique_ptr<Relay> relay_;
   bool asked_ = false;  // a grab is under way, or it sleeps
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/endian/conversion.hpp>
+#include <iterator>
 #include <utility>
 
 #include "broker/base/clock.h"
@@ -42,6 +43,11 @@ std::size_t ArgumentsOf(std::uint32_t type) {
 bool BeginsPacket(std::string_view bytes) {
   constexpr std::string_view kMagic("\0RES", 4);
   return kMagic.starts_with(bytes.substr(0, kMagic.size()));
+}
+
+bool MayHaveCutKey(const Assigned* job) {
+  constexpr std::size_t kKept = 63;
+  return job->reducer.empty() && job->unique.size() == kKept && job->body.starts_with('\0');
 }
 
 }  // namespace
@@ -165,9 +171,17 @@ Status GearmanClient::RefuseSame(const Target& here) {
   return {Code::kInvalid, fmt::format("{} and {} are one server", Name(), here.address)};
 }
 
-bool MayHaveCutKey(std::string_view unique, std::string_view body) {
-  constexpr std::size_t kKept = 63;
-  return unique.size() == kKept && body.starts_with('\0');
+Status FixCutKeys(GearmanClient& server, const std::vector<Assigned*>& jobs) {
+  std::vector<Assigned*> doubtful;
+  std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(doubtful), MayHaveCutKey);
+  for (const Assigned* job : doubtful) server.Add(packet::kGetStatusUnique, {job->unique});
+  for (Assigned* job : doubtful) {
+    const Packet answer = GS_TRY(server.Next());
+    // A broker that refuses to answer does not cut keys.
+    const bool unknown = answer.type == packet::kStatusResUnique && answer.arguments[1] == "0";
+    if (unknown) job->body.erase(0, 1);
+  }
+  return {};
 }
 
 }  // namespace gearstalk::ctl

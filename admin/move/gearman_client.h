@@ -65,7 +65,9 @@ class GearmanClient : public Client {
 };
 
 // gearmand keeps 64 bytes of a unique key, of which the last is a NUL; in JOB_ASSIGN_UNIQ that one
-// cannot be told from the first byte of a body behind a key of 63 bytes.
-bool MayHaveCutKey(std::string_view unique, std::string_view body);
+// cannot be told from the first byte of a body behind a key of 63 bytes. Takes it from the bodies
+// of the jobs to which it does not belong: `server`, which gave them, does not know their keys of
+// 63 bytes.
+Status FixCutKeys(GearmanClient& server, const std::vector<Assigned*>& jobs);
 
 }  // namespace gearstalk::ctl

@@ -385,6 +385,27 @@ class Bridge(unittest.TestCase):
                         client.ask(OPTION, "exceptions")
                         carry(self, client, worker)
 
+    def check_cut_keys(self, old: str, kept: int) -> None:
+        """`kept`: bytes of a key of 64."""
+        with Broker() as broker, Peer(old) as client, Peer(broker.address) as worker, \
+                Tool("bridge", "--from", f"gearman://{old}", "--to", f"gearman://{broker.address}",
+                     "--function", "f"):
+            worker.send(CAN_DO, "f")
+            for size in (62, 63, 64):
+                client.ask(SUBMIT, "f", "u" * size, b"\0body")
+                handle, _, unique, *body = worker.grab()
+                self.assertEqual((len(unique), body), (min(size, kept), [b"", b"body"]))
+                worker.send(COMPLETE, handle, b"")
+                self.assertEqual(client.receive()[0], COMPLETE)
+
+    def test_keys_that_gearmand_cuts(self) -> None:
+        with Gearmand() as old:
+            self.check_cut_keys(old.address, 63)
+
+    def test_keys_that_the_broker_does_not_cut(self) -> None:
+        with Broker() as old:
+            self.check_cut_keys(old.address, 64)
+
     def test_the_other_server_dies(self) -> None:
         with Gearmand() as old, Gearmand() as new, Peer(old.address) as client, \
                 Tool("bridge", "--from", old.url, "--to", new.url, "--function", "f"):

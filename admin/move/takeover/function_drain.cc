@@ -110,7 +110,9 @@ Result<std::size_t> FunctionDrain::Batch(std::size_t most) {
 
 Status FunctionDrain::Move(std::vector<Grabbed> jobs) {
   if (jobs.empty()) return {};
-  GS_TRY(FixCutKeys(jobs));
+  std::vector<Assigned*> assigned;
+  for (Grabbed& job : jobs) assigned.push_back(&job);
+  GS_TRY(FixCutKeys(scope_.admin, assigned));
   GS_TRY(Classify(jobs));
   GS_TRY(RelayForeground(jobs));
   if (jobs.empty()) return {};
@@ -170,20 +172,6 @@ Result<std::vector<Packet>> FunctionDrain::AskUniques(const std::vector<Grabbed*
     }
   }
   return answers;
-}
-
-// A key of 63 bytes that is not known is one of 64, and the NUL in front of the body is its last
-// byte.
-Status FunctionDrain::FixCutKeys(std::vector<Grabbed>& jobs) {
-  std::vector<Grabbed*> doubtful;
-  for (Grabbed& job : jobs) {
-    if (job.reducer.empty() && MayHaveCutKey(job.unique, job.body)) doubtful.push_back(&job);
-  }
-  const std::vector<Packet> answers = GS_TRY(AskUniques(doubtful));
-  for (std::size_t i = 0; i < doubtful.size(); ++i) {
-    if (answers[i].arguments[1] == "0") doubtful[i]->body.erase(0, 1);
-  }
-  return {};
 }
 
 // Reads how many jobs wait in each class; `ours`: jobs of the function that this tool holds.

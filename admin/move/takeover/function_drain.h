@@ -78,7 +78,6 @@ class FunctionDrain {
   Status Move(std::vector<Grabbed> jobs);
   Result<std::vector<Grabbed>> Grab(std::size_t most);
   Status ReadHandle(Grabbed& job);
-  Status FixCutKeys(std::vector<Grabbed>& jobs);
   void ChooseBatch(const std::vector<Grabbed>& jobs, std::size_t asked);
   Status Count(std::uint64_t ours);
   Status Classify(std::vector<Grabbed>& jobs);
