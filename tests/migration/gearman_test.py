@@ -210,6 +210,20 @@ class TakeOver(unittest.TestCase):
             ctl("take-over", old.url, "--to", broker.address, "--tube", "f0")
             self.assertEqual(old.waiting(), 0)
 
+    def test_names_with_line_ends(self) -> None:
+        for words, names in ((["--tube", "good"], ["good"]),
+                             ([], ["end\n", "good", "new\nline", "tab\t1\t"])):
+            with self.subTest(words), Folder() as folder, Gearmand() as old, \
+                    Broker("--data-dir", folder / "d") as broker:
+                with Peer(old.address) as client:
+                    for name in ("new\nline", "good", "end\n", "tab\t1\t"):
+                        client.ask(SUBMIT_BG, name, "", "x")
+                said = ctl("take-over", old.url, "--to", broker.address, *words)
+                self.assertIn(f"{len(names)} moved", said)
+                self.assertIn("0 left", said)
+                moved = jobs(exported("--from", broker.address))
+                self.assertEqual(sorted(job["tube"] for job in moved), names)
+
     def test_nothing_stays_behind(self) -> None:
         with Folder() as folder, Gearmand() as old, Broker("--data-dir", folder / "d") as broker:
             fill(old, 2)

@@ -31,8 +31,32 @@ bool Columns(std::string_view line, std::string& name, std::array<std::uint64_t,
   return true;
 }
 
-Status Strange(std::string_view command, const std::string& line) {
-  return {Code::kIo, std::string(command) + " of the old server says '" + line + "'"};
+template <std::size_t kCount>
+struct Row {
+  std::string name{};
+  std::array<std::uint64_t, kCount> numbers{};
+};
+
+// The rows of the table that answers `command`. A name may have line ends: then the line before one
+// has no numbers.
+template <std::size_t kCount>
+Result<std::vector<Row<kCount>>> ReadTable(GearmanClient& admin, std::string_view command) {
+  const std::vector<std::string> lines = GS_TRY(admin.Admin(command));
+  std::vector<Row<kCount>> rows;
+  std::string text;
+  for (const std::string& line : lines) {
+    text += line;
+    Row<kCount> row;
+    if (Columns(text, row.name, row.numbers)) {
+      rows.push_back(std::move(row));
+      text.clear();
+    } else {
+      text += '\n';
+    }
+  }
+  if (text.empty()) return rows;
+  text.pop_back();
+  return Status(Code::kIo, std::string(command) + " of the old server says '" + text + "'");
 }
 
 }  // namespace
@@ -69,31 +93,25 @@ bool Handle::Parse(std::string_view text, Handle& handle) {
 }
 
 Status JobTable::Read(GearmanClient& admin) {
-  const std::vector<std::string> lines = GS_TRY(admin.Admin("show jobs"));
+  // Retries, ignored, background.
+  const std::vector<Row<3>> rows = GS_TRY(ReadTable<3>(admin, "show jobs"));
   foreground_.clear();
-  for (const std::string& line : lines) {
-    std::string name;
-    std::array<std::uint64_t, 3> columns{};  // retries, ignored, background
+  for (const Row<3>& row : rows) {
     Handle handle;
-    if (!Columns(line, name, columns) || !Handle::Parse(name, handle)) {
-      return Strange("show jobs", line);
+    if (!Handle::Parse(row.name, handle)) {
+      return {Code::kIo, "show jobs of the old server names the job '" + row.name + "'"};
     }
     newest_ = std::max(newest_, handle.number);
-    if (columns[2] == 0) foreground_.insert(handle.number);
+    if (row.numbers[2] == 0) foreground_.insert(handle.number);
   }
   return {};
 }
 
 Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin) {
-  const std::vector<std::string> lines = GS_TRY(admin.Admin("status"));
+  const std::vector<Row<3>> rows = GS_TRY(ReadTable<3>(admin, "status"));
   std::vector<FunctionStatus> functions;
-  for (const std::string& line : lines) {
-    FunctionStatus& each = functions.emplace_back();
-    std::array<std::uint64_t, 3> columns{};
-    if (!Columns(line, each.function, columns)) return Strange("status", line);
-    each.total = columns[0];
-    each.running = columns[1];
-    each.workers = columns[2];
+  for (const auto& [name, numbers] : rows) {
+    functions.push_back({name, numbers[0], numbers[1], numbers[2]});
   }
   return functions;
 }
@@ -106,13 +124,10 @@ Result<FunctionStatus> ReadFunction(GearmanClient& admin, std::string_view funct
 
 Result<std::optional<ClassCounts>> ReadClasses(GearmanClient& admin, std::string_view function) {
   std::optional<ClassCounts> counts;
-  const Result<std::vector<std::string>> lines = admin.Admin("prioritystatus");
-  if (StatusOf(lines).code() == Code::kNotFound) return counts;
-  for (const std::string& line : GS_TRY(lines)) {
-    std::string name;
-    std::array<std::uint64_t, 4> columns{};
-    if (!Columns(line, name, columns)) return Strange("prioritystatus", line);
-    if (name == function) counts = {columns[0], columns[1], columns[2], columns[3]};
+  const Result<std::vector<Row<4>>> rows = ReadTable<4>(admin, "prioritystatus");
+  if (StatusOf(rows).code() == Code::kNotFound) return counts;
+  for (const auto& [name, numbers] : GS_TRY(rows)) {
+    if (name == function) counts = {numbers[0], numbers[1], numbers[2], numbers[3]};
   }
   return counts;
 }
