@@ -41,6 +41,8 @@ class Bridge {
  public:
   explicit Bridge(const Options& options) : options_(options) {}
 
+  // Both servers have answered.
+  bool began() const { return began_; }
   // Runs until an error or a signal; then jobs in flight run again.
   Status Run() {
     GS_TRY(Begin());
@@ -71,6 +73,7 @@ class Bridge {
     for (const std::string& function : options_.functions) {
       worker_->Add(packet::kCanDo, {function});
     }
+    began_ = true;
     return {};
   }
 
@@ -114,6 +117,7 @@ class Bridge {
   std::unique_ptr<GearmanClient> worker_;
   std::unique_ptr<GearmanClient> asker_;  // to the same server
   std::unique_ptr<Relay> relay_;
+  bool began_ = false;
   bool asked_ = false;  // a grab is under way, or it sleeps
 };
 
@@ -128,13 +132,17 @@ int RunBridge(Options& options) {
   if (options.from == options.to) {
     return Fail(kBadUsage, "bridge: both servers are " + options.from);
   }
-  for (int pause = 1; g_stop == 0; pause = std::min(pause * 2, 50)) {
-    Bridge bridge(options);
-    const Status status = bridge.Run();
+  int pause = 1;
+  while (g_stop == 0) {
+    auto bridge = std::make_unique<Bridge>(options);
+    const Status status = bridge->Run();
+    if (bridge->began()) pause = 1;
+    bridge.reset();  // its jobs run again
     if (g_stop != 0) break;
     if (status.code() == Code::kInvalid) return Fail(status);
     Tell(fmt::format("{}; again in {} ms", status.message(), pause * 100));
     Pause(pause);
+    pause = std::min(pause * 2, 50);
   }
   return kDone;
 }

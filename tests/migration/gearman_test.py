@@ -420,6 +420,16 @@ class Bridge(unittest.TestCase):
         with Broker() as old:
             self.check_cut_keys(old.address, 64)
 
+    def test_the_first_pause_is_short_again(self) -> None:
+        with Gearmand() as old, Gearmand() as new, \
+                Tool("bridge", "--from", old.url, "--to", new.url, "--function", "f") as tool:
+            for life in range(4):
+                eventually("it works", lambda: old.functions() and not old.is_alone())
+                new.kill()
+                eventually("it tells", lambda: tool.said.count("; again in 100 ms") == life + 1)
+                eventually("its connection is closed", old.is_alone)
+                new.start()
+
     def test_the_other_server_dies(self) -> None:
         with Gearmand() as old, Gearmand() as new, Peer(old.address) as client, \
                 Tool("bridge", "--from", old.url, "--to", new.url, "--function", "f"):
