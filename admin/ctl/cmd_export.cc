@@ -37,6 +37,7 @@ class Lines {
     if (path_ != "-") file_.emplace(path_);
   }
   bool open() const { return !file_.has_value() || file_->open(); }
+  const std::string& problem() const { return file_->problem(); }
 
   Status Write(const std::string& line) {
     const bool written = file_.has_value()
@@ -64,7 +65,7 @@ Status Export(Options& options) {
   std::unique_ptr<TransferClient> client =
       GS_TRY(TransferClient::Connect(options.target, Access::kReadJobs));
   Lines lines(options.out);
-  if (!lines.open()) return {Code::kIo, "--out " + options.out + ": cannot be made"};
+  if (!lines.open()) return {Code::kIo, "--out " + lines.problem()};
   GS_TRY(lines.Write(JobsHeadLine(SystemClock().Now())));
   const transfer::End end = GS_TRY(
       client->Ask(transfer::Type::kExport, options.selection, [&](const transfer::Frame& frame) {

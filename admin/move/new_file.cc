@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -19,7 +21,13 @@ NewFile::NewFile(const std::string& path) {
   if (!known || S_ISREG(there.st_mode)) beside_ = path_ + ".new-" + std::to_string(::getpid());
   // /dev/stdout may be a pipe, which has no path. Nothing that is there is written over.
   file_ = beside_.empty() ? std::fopen(path.c_str(), "w") : std::fopen(beside_.c_str(), "wx");
-  if (file_ == nullptr) beside_.clear();
+  if (file_ == nullptr) {
+    // Containers give the same number to each process.
+    problem_ = errno == EEXIST
+                   ? beside_ + " is there: a command that was killed has left it; remove it"
+                   : path_ + ": " + std::strerror(errno);
+    beside_.clear();
+  }
   if (known && !beside_.empty()) ::fchmod(::fileno(file_), there.st_mode);
 }
 

@@ -16,6 +16,8 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   bool open() const { return file_ != nullptr; }
+  // If it is not open.
+  const std::string& problem() const { return problem_; }
   bool Write(std::string_view bytes);
   // All is written, and the file has its name.
   bool Finish();
@@ -24,6 +26,7 @@ class NewFile {
   std::string path_;    // behind symbolic links
   std::string beside_;  // what to remove if it does not get its name; empty: nothing
   std::FILE* file_;
+  std::string problem_;
 };
 
 }  // namespace gearstalk::ctl

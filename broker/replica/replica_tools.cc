@@ -247,8 +247,13 @@ Status ExportReplica(LogStore& store, const std::string& to, std::string& report
   if (std::filesystem::exists(directory, ignored)) {
     return Fault{-EEXIST, "mkdir", directory}.ToStatus();
   }
-  // An export that was killed may have left it.
-  GS_TRY(Fault{SystemFileSystem().MakeDirectory(beside), "mkdir", beside}.ToStatus());
+  const Fault made{SystemFileSystem().MakeDirectory(beside), "mkdir", beside};
+  if (made.error == -EEXIST) {
+    return {Code::kIo, absl::StrCat("mkdir ", beside,
+                                    ": File exists: of an export that runs, or was "
+                                    "killed; if none runs, remove it")};
+  }
+  GS_TRY(made.ToStatus());
   Lsn records = 0;
   Status status = ExportInto(beside, calls, view, records);
   if (status.ok()) status = Finish(beside, directory);
