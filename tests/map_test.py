@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[1]
 MAP = ROOT / "docs/architecture.md"
 FOLDERS = ("broker", "proto_beanstalk", "proto_gearman", "admin", "tests", "scripts", "docs")
 
-FILE = re.compile(r"[\w./-]+\.(?:cc|h|py|txt|proto|md|in)")
+FILE = re.compile(r"[\w./-]+\.(?:cc|h|py|txt|proto|md|in|js|mjs|cmake)")
 FOLDER = re.compile(rf"(?:{'|'.join(FOLDERS)})(?:/[\w-]+)*/?")
-NAME = re.compile(r"(?:\w+::)*[A-Z]\w+")
+NAME = re.compile(r"(?:\w+::)*(?:k|use)?[A-Z]\w+")
 HANDLERS = re.compile(r"((?:`\w+`(?:, )?)+) in `(?:[\w/]*/)?(\w+\.(?:cc|h))`")
 
 
@@ -33,7 +33,7 @@ def files() -> dict[str, list[Path]]:
 def words() -> frozenset[str]:
     """Every word of the product's sources."""
     text = "\n".join((ROOT / path).read_text() for paths in files().values() for path in paths
-                     if path.suffix in (".cc", ".h", ".proto") and path.parts[0] != "tests"
+                     if path.suffix in (".cc", ".h", ".proto", ".js") and path.parts[0] != "tests"
                      and (ROOT / path).exists())
     return frozenset(re.findall(r"\w+", text))
 
