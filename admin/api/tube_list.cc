@@ -133,6 +133,7 @@ bool MakeNext(const std::vector<TubePlace>& places, const Ranking& before, Page&
     shown.DropUpTo(last.id);
   } else {
     std::vector<std::uint64_t> ids;
+    ids.reserve(places.size());
     for (const TubePlace& place : places) ids.push_back(place.id);
     shown.Add(ids);
   }

@@ -111,6 +111,7 @@ Result<std::size_t> FunctionDrain::Batch(std::size_t most) {
 Status FunctionDrain::Move(std::vector<Grabbed> jobs) {
   if (jobs.empty()) return {};
   std::vector<Assigned*> assigned;
+  assigned.reserve(jobs.size());
   for (Grabbed& job : jobs) assigned.push_back(&job);
   GS_TRY(FixCutKeys(scope_.admin, assigned));
   GS_TRY(Classify(jobs));

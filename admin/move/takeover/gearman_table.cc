@@ -110,6 +110,7 @@ Status JobTable::Read(GearmanClient& admin) {
 Result<std::vector<FunctionStatus>> ReadFunctions(GearmanClient& admin) {
   const std::vector<Row<3>> rows = GS_TRY(ReadTable<3>(admin, "status"));
   std::vector<FunctionStatus> functions;
+  functions.reserve(rows.size());
   for (const auto& [name, numbers] : rows) {
     functions.push_back({name, numbers[0], numbers[1], numbers[2]});
   }
