@@ -24,7 +24,7 @@ std::string WhyNotServing(const ReplicaStats& replica) {
   if (replica.suspended) {
     return fmt::format("suspended: {}", trouble.empty() ? "no beat was confirmed" : trouble);
   }
-  if (replica.role == Role::kActive) return "";
+  if (replica.role == Role::kActive) return replica.stuck ? trouble : "";
   if (!trouble.empty()) return trouble;
   if (replica.role == Role::kFollowing && replica.caught_up) {
     return replica.leader_known

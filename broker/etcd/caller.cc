@@ -226,7 +226,8 @@ Caller::Outcome Caller::Judge(const Try& finished, CallAnswer& answer) {
 
 // A call to one node alone says nothing about the cluster.
 void Caller::NoteTrouble(const Try& finished, std::string trouble) {
-  if (!finished.operation->plan.only) trouble_ = std::move(trouble);
+  const CallPlan& plan = finished.operation->plan;
+  if (!plan.only) (plan.append ? append_trouble_ : trouble_) = std::move(trouble);
 }
 
 // Classifies an error. Most errors leave the outcome unknown, so that case is the last.
@@ -243,6 +244,7 @@ Caller::Outcome Caller::JudgeError(const Try& finished, StoreResult& result) {
     return Outcome::kAnswered;
   };
   if (Says(message, "space exceeded")) {
+    NoteTrouble(finished, {});
     return answered({StoreAnswer::kFull, {Code::kJournal, error}});
   }
   if (Says(message, "has been compacted")) {

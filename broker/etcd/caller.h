@@ -59,8 +59,11 @@ class Caller {
   // Starts the tries that are due; returns when the next one is.
   Time Tick(Time now);
 
-  // Why the newest try failed, of calls that any endpoint may answer; empty: it did not fail.
-  const std::string& trouble() const { return trouble_; }
+  // Why the newest try failed, of an append or of other calls that any endpoint may answer; empty:
+  // it did not fail.
+  const std::string& trouble() const {
+    return append_trouble_.empty() ? trouble_ : append_trouble_;
+  }
   std::uint64_t append_retries() const { return append_retries_; }
   // Which endpoints belong to two clusters; empty: none do.
   const std::string& foreign() const { return foreign_; }
@@ -114,7 +117,7 @@ class Caller {
   bool settled_ = false;
   std::uint64_t cluster_id_ = 0;
   std::size_t cluster_of_ = 0;  // endpoint that it is known from
-  std::string trouble_;
+  std::string trouble_, append_trouble_;
   std::string foreign_;
   std::uint64_t append_retries_ = 0;
   Completions completions_;  // the last: it ends first

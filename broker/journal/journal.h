@@ -144,6 +144,7 @@ struct ReplicaStats {
   Role role = Role::kStarting;
   bool suspended = false;  // active, past its deadline
   bool isolated = false;   // suspended for long
+  bool stuck = false;      // active, and what it writes is not confirmed for longer than a lease
   bool caught_up = false;  // it follows closely; of an active broker: a standby does
   bool leader_known = false;
   std::string leader{}, leader_address{};

@@ -34,6 +34,16 @@ bool IsForLater(const std::string& state) {
   return IsRefusal(state) || state == kTooManyConnections;
 }
 
+constexpr char kSilent[] = "a statement is not answered";
+
+// Of an answer to Statements::WhatHolds.
+std::string WhySilent(const Rows& rows) {
+  if (rows.Flag(0, 0)) return "a commit waits for a synchronous standby";
+  const std::string_view holders = rows.Text(0, 1);
+  if (holders.empty()) return kSilent;
+  return fmt::format("a statement waits for a lock, which the server's process {} holds", holders);
+}
+
 std::string Described(const std::string& host, const Facts& facts) {
   return fmt::format("{} (timeline {})", host, facts.timeline);
 }
@@ -125,9 +135,6 @@ Time Caller::Tick(Time now) {
 
 void Caller::Advance(Time now) {
   if (!settled_ && !fault_.ok()) AnswerAll(fault_);
-  if (trouble_.empty() && current_ >= 0 && Overdue(now)) {
-    trouble_ = primary() + ": a statement is not answered; no synchronous standby may be there";
-  }
   Search(now);
   for (Lane& lane : lanes_) {
     AnswerMoved(lane);
@@ -369,15 +376,17 @@ bool Caller::AdvanceTry(Lane& lane, Lane::Try& attempt, Time now) {
     case Connection::State::kConnecting:
       if (!IsLate(connection, now)) return true;
       trouble_ = connection.host() + ": no answer";
+      lane.NoteTrouble(trouble_);
       lane.connect_after = now + kReconnect;
       return false;
     case Connection::State::kDown: {
       const Status refusal = NoteDown(connection);
+      lane.NoteTrouble(connection.trouble());
       if (!settled_ && !refusal.ok()) fault_ = refusal;
       const bool refused = !attempt.admitted && IsForLater(connection.trouble_state());
       lane.connect_after = now + (refused ? kLater : attempt.admitted ? 0 : kReconnect);
       ++server_;
-      if (!attempt.admitted && Pids().empty()) Lose(std::string(trouble_));
+      if (!attempt.admitted && Pids().empty()) Lose(connection.trouble());
       return false;
     }
     case Connection::State::kIdle:
@@ -422,12 +431,7 @@ void Caller::Start(Lane& lane, Time now) {
   const bool runs = due != nullptr && lane.Runs(due->id);
   const bool overdue = due != nullptr && now >= due->waits_since + due->plan.hedge;
   if (runs && !overdue) return;
-  if (runs && due->plan.on_silent && now >= due->silent_told + due->plan.hedge) {
-    due->silent_told = now;
-    for (const Lane::Try& each : lane.tries) {
-      if (each.operation == due->id) due->plan.on_silent(each.connection->facts().pid);
-    }
-  }
+  if (runs) TellSilence(lane, *due, now);
   if (Lane::Try* idle = lane.Idle(); idle != nullptr) {
     if (due == nullptr) return;
     if (idle->connection->name() != name_) {
@@ -446,6 +450,41 @@ void Caller::Start(Lane& lane, Time now) {
   if (lane.HasAdmitted() && !overdue) return;
   const bool listens = &lane == &At(LaneOf::kReads);
   free->connection = Connect(static_cast<std::size_t>(current_), listens ? channel_ : "", now);
+}
+
+void Caller::TellSilence(Lane& lane, Operation& operation, Time now) {
+  if (now < operation.silent_told + operation.plan.hedge) return;
+  operation.silent_told = now;
+  bool silent = false;
+  for (const Lane::Try& each : lane.tries) {
+    if (each.operation != operation.id) continue;
+    silent = silent || now >= each.sent + operation.plan.hedge;
+    if (operation.plan.on_silent) operation.plan.on_silent(each.connection->facts().pid);
+  }
+  if (!silent) return;
+  if (operation.trouble.empty()) operation.trouble = primary() + ": " + kSilent;
+  AskWhySilent(lane, operation.id);
+}
+
+// Asks beside the statement, which goes on meanwhile.
+void Caller::AskWhySilent(const Lane& lane, std::uint64_t operation) {
+  if (&lane == &At(LaneOf::kReads) || std::exchange(asking_why_, true)) return;
+  std::vector<std::int64_t> pids;
+  for (const Lane::Try& each : lane.tries) {
+    if (each.operation == operation) pids.push_back(each.connection->facts().pid);
+  }
+  CallPlan plan{.statement = Statements::WhatHolds(pids, Pids()),
+                .hedge = SlowHedge(options_.lease),
+                .place = place_};
+  Call(LaneOf::kReads, std::move(plan), [this, operation](const CallAnswer& answer) {
+    asking_why_ = false;
+    if (answer.moved || !answer.reply.ok() || answer.reply.rows.empty()) return;
+    for (Lane& each : lanes_) {
+      if (Operation* const silent = each.Find(operation); silent != nullptr) {
+        silent->trouble = primary() + ": " + WhySilent(answer.reply.rows);
+      }
+    }
+  });
 }
 
 void Caller::OnReply(Lane& lane, Lane::Try& attempt, Time now) {
@@ -477,14 +516,15 @@ void Caller::OnReply(Lane& lane, Lane::Try& attempt, Time now) {
   done(answer);
 }
 
-Caller::Outcome Caller::Judge(const Operation& operation, const Reply& reply) {
+Caller::Outcome Caller::Judge(Operation& operation, const Reply& reply) {
+  operation.trouble.clear();
   if (reply.ok()) return Outcome::kAnswered;
   const std::string& state = reply.state;
   if (!state.empty() && operation.plan.answers.find(state) != std::string::npos) {
     return Outcome::kAnswered;
   }
   if (state == "55P03") return Outcome::kLater;  // somebody holds a lock: no trouble
-  trouble_ = reply.message;
+  operation.trouble = reply.message;
   if (reply.lost || reply.warned) return Outcome::kAgain;
   if (state == "25006") {
     Lose(reply.message);
@@ -509,6 +549,16 @@ void Caller::Reconnect(std::vector<Host> hosts) {
 
 std::string Caller::primary() const {
   return current_ < 0 ? "" : hosts_[static_cast<std::size_t>(current_)].name;
+}
+
+std::string Caller::trouble() const {
+  if (!trouble_.empty()) return trouble_;
+  for (const Lane& lane : lanes_) {
+    if (const std::string_view trouble = lane.trouble(); !trouble.empty()) {
+      return std::string(trouble);
+    }
+  }
+  return "";
 }
 
 std::vector<EndpointStats> Caller::Endpoints() const {

@@ -71,8 +71,8 @@ class Caller {
   std::string primary() const;  // its name; empty: there is none
   std::size_t hosts() const { return hosts_.size(); }
   std::vector<EndpointStats> Endpoints() const;
-  // Why the newest try failed; empty: it did not fail.
-  const std::string& trouble() const { return trouble_; }
+  // Why there is no server to use, or why a statement that waits has no answer; empty: neither.
+  std::string trouble() const;
   std::uint64_t append_retries() const { return append_retries_; }
   std::vector<std::int64_t> Pids() const;  // of all backends of this broker
 
@@ -114,8 +114,10 @@ class Caller {
   bool AdvanceTry(Lane& lane, Lane::Try& attempt, Time now);
   bool Admit(Lane::Try& attempt);
   void Start(Lane& lane, Time now);
+  void TellSilence(Lane& lane, Operation& operation, Time now);
+  void AskWhySilent(const Lane& lane, std::uint64_t operation);
   void OnReply(Lane& lane, Lane::Try& attempt, Time now);
-  Outcome Judge(const Operation& operation, const Reply& reply);
+  Outcome Judge(Operation& operation, const Reply& reply);
   void AnswerAll(const Status& fault);
   void AnswerMoved(Lane& lane);
   bool IsIdle() const;
@@ -144,7 +146,8 @@ class Caller {
   bool warm_appends_ = false;
   Status refusal_;  // the first of this search, by a host: a fault when no other one can be used
   Status fault_;
-  std::string trouble_;
+  std::string trouble_;      // with the server itself, since the last answer
+  bool asking_why_ = false;  // a statement has no answer
   std::uint64_t append_retries_ = 0;
   Time ticked_ = 0, resumed_ = 0;  // the last Tick; the end of the last pause of the process
 };

@@ -39,6 +39,16 @@ bool Lane::IsConnecting() const {
 
 bool Lane::HasAdmitted() const { return std::ranges::any_of(tries, &Try::admitted); }
 
+void Lane::NoteTrouble(const std::string& trouble) {
+  for (Operation& each : operations) each.trouble = trouble;
+}
+
+std::string_view Lane::trouble() const {
+  const auto first =
+      std::ranges::find_if(operations, [](const Operation& each) { return !each.trouble.empty(); });
+  return first == operations.end() ? "" : std::string_view(first->trouble);
+}
+
 void Lane::Close() {
   for (Try& each : tries) each.Reset();
   connect_after = 0;

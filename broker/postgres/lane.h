@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "broker/postgres/connection.h"
 #include "broker/replica/log_store.h"
@@ -45,6 +46,7 @@ struct Operation {
   Time waits_since = 0;  // for an answer, or for a connection
   Time first_sent = 0;
   Time silent_told = 0;
+  std::string trouble;  // why the newest try failed, or has no answer; empty: neither
 };
 
 // The connections of one kind, and the statements that wait for them, which run one at a time.
@@ -70,6 +72,10 @@ struct Lane {
   bool Runs(std::uint64_t id) const;
   // One that could run a statement.
   Try* Idle();
+  // What all that wait here wait for.
+  void NoteTrouble(const std::string& trouble);
+  // Of what waits here.
+  std::string_view trouble() const;
   // A place for another connection.
   Try* Free();
   bool IsConnecting() const;

@@ -1,6 +1,7 @@
 #include "broker/postgres/statements.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -304,6 +305,16 @@ Statement Statements::Drop(const std::string& partition) const {
   return {fmt::format("{}drop table if exists {}.{}", kLockTimeout, schema_, Quoted(partition)),
           {},
           true};
+}
+
+Statement Statements::WhatHolds(const std::vector<std::int64_t>& silent,
+                                const std::vector<std::int64_t>& own) {
+  return {
+      fmt::format("select coalesce(bool_or(wait_event = 'SyncRep'), false), (select "
+                  "string_agg(distinct holder::text, ', ') from unnest(array[{0}]::int[]) pid, "
+                  "unnest(pg_blocking_pids(pid)) holder where holder not in (0, {1})) from "
+                  "pg_stat_activity where pid in ({0})",
+                  fmt::join(silent, ", "), fmt::join(own, ", "))};
 }
 
 Statement Statements::Terminate(std::int64_t blocked, const std::vector<std::int64_t>& own,

@@ -77,6 +77,10 @@ class Statements {
   Statement MakePartition(std::uint64_t from, std::uint64_t to) const;
   Statement Drop(const std::string& partition) const;
 
+  // Whether a process among them waits for a synchronous standby, and which ones, but for `own`,
+  // hold locks that they wait for.
+  static Statement WhatHolds(const std::vector<std::int64_t>& silent,
+                             const std::vector<std::int64_t>& own);
   // Ends what holds the row of `shard` for sessions of these names, but for `own` processes.
   static Statement Terminate(std::int64_t blocked, const std::vector<std::int64_t>& own,
                              const std::vector<std::string>& names);

@@ -139,6 +139,7 @@ class ReplicatedJournal final : public Journal,
   void TellProgress(Time now);
   void TellOfStore(Time now);
   void WarnOfLargeFile(const StoreStats& store);
+  bool IsStuck(Time now) const;
   std::string Trouble(const StoreStats& store, Time now) const;
 
   // replicated_active.cc: from the acquire to the end

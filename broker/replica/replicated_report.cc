@@ -11,6 +11,7 @@ namespace {
 
 constexpr Time kTellPause = kSecond;
 constexpr Time kTellTroublePause = 10 * kSecond;
+constexpr char kAppendWaits[] = "an append is not answered";
 
 }  // namespace
 
@@ -42,7 +43,7 @@ void ReplicatedJournal::TellOfStore(Time now) {
   tell_of_store_ = now + kTellPause;
   const StoreStats store = store_->Stats();
   WarnOfLargeFile(store);
-  const std::string& trouble = store.trouble;
+  const std::string trouble = store.trouble.empty() && IsStuck(now) ? kAppendWaits : store.trouble;
   if (trouble.empty()) {
     trouble_since_ = 0;
   } else if (trouble_since_ == 0) {
@@ -53,15 +54,23 @@ void ReplicatedJournal::TellOfStore(Time now) {
   }
 }
 
+// Beats may be answered although nothing can be written.
+bool ReplicatedJournal::IsStuck(Time now) const {
+  return role_ == Role::kActive && writer_.in_flight() && send_again_ == kNever &&
+         now > part_sent_ + reign_.lease;
+}
+
 // Why this broker cannot lead or follow; empty: it can.
 std::string ReplicatedJournal::Trouble(const StoreStats& store, Time now) const {
   const bool unanswered = now > answered_ + std::max(silence_.lease(), options_.lease) / 2;
   if (!no_lead_.ok() && (!unanswered || role_ == Role::kStarting)) {
     return "this broker cannot lead: " + no_lead_.message();
   }
-  if (!unanswered) return "";
+  if (!unanswered && !IsStuck(now)) return "";
   return "no answer from " + words().name + ": " +
-         (store.trouble.empty() ? "no call is answered" : store.trouble);
+         (!store.trouble.empty() ? store.trouble
+          : unanswered           ? "no call is answered"
+                                 : kAppendWaits);
 }
 
 const ReplicaStats& ReplicatedJournal::Replica() const {
@@ -71,6 +80,7 @@ const ReplicaStats& ReplicatedJournal::Replica() const {
   replica_.role = role_;
   replica_.suspended =
       role_ == Role::kActive && serving_ && tenure_.At(now) != Tenure::State::kActive;
+  replica_.stuck = IsStuck(now);
   replica_.isolated = replica_.suspended && tenure_.At(now) == Tenure::State::kIsolated;
   replica_.caught_up = leads() ? now < standby_seen_ + kStandbyAway : CaughtUp(now);
   replica_.leader = leads() ? options_.name : seen_.leader.broker;

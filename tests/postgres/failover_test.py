@@ -171,7 +171,7 @@ class Failover(unittest.TestCase):
                 with active.connect() as client:
                     ledger.note(ledger.asked, "unconfirmed")
                     client.send(b"put 10 0 120 11\r\nunconfirmed\r\n")
-                    active.wait_for("no synchronous standby may be there")
+                    active.wait_for("no answer from PostgreSQL.*a commit waits for a synchronous standby")
                     self.assertEqual(select.select([client.socket], [], [], 0)[0], [])
                 for server in servers.standbys:
                     server.start()

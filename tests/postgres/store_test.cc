@@ -171,6 +171,80 @@ TEST_P(PostgresOnly, ARoleThatMayNotIsRefusedAtTheStartAndAwaitedLater) {
   place_->Turn({a.get()}, [&] { return over; });
 }
 
+// Beats are answered meanwhile.
+TEST_P(PostgresOnly, AnAppendThatIsRefusedOrWaitsForALockGoesOnSayingSo) {
+  Server()->Run("create role writer login; grant create on database postgres to writer");
+  postgres::PostgresOptions options = place().options();
+  options.conninfo += " user=writer";
+  auto writer = place().NewStore(options);
+  const Revision fence = Lead(*writer, "a");
+  const std::string part = place().Table("part");
+  const std::string bytes = "part";
+  std::uint64_t answered = 0;
+  const auto append = [&](std::uint64_t seq) {
+    writer->Append(fence, seq, bytes, 1, [&, seq](const StoreResult& result) {
+      EXPECT_TRUE(result.done());
+      answered = seq;
+    });
+  };
+  const auto says = [&](const std::string& what) {
+    return writer->Stats().trouble.find(what) != std::string::npos;
+  };
+  EXPECT_EQ(Look(*writer).meta_at, 0);
+  ASSERT_TRUE(Wait(*writer, [&](LogStore::Done done) {
+                writer->ReplaceMeta(0, {1, 0, "name", "now"}, std::move(done));
+              }).done());
+  EXPECT_NE(Look(*writer).meta_at, 0) << "from now on it waits for the operator";
+
+  Server()->Run("revoke insert on " + part + " from writer");
+  append(1);
+  place_->Turn({writer.get()}, [&] { return says("permission denied"); });
+  EXPECT_EQ(Beat(*writer, fence), StoreAnswer::kDone);
+  EXPECT_TRUE(says("permission denied for table part")) << writer->Stats().trouble;
+  Server()->Run("grant insert on " + part + " to writer");
+  place_->Turn({writer.get()}, [&] { return answered == 1; });
+  EXPECT_EQ(writer->Stats().trouble, "");
+
+  PGconn* const holder = PQconnectdb(Server()->conninfo().c_str());
+  PQclear(PQexec(holder, "begin"));
+  PQclear(PQexec(holder, ("lock table " + part + " in share mode").c_str()));
+  append(2);
+  const std::string why =
+      "waits for a lock, which the server's process " + std::to_string(PQbackendPID(holder));
+  place_->Turn({writer.get()}, [&] { return says(why); });
+  EXPECT_EQ(Beat(*writer, fence), StoreAnswer::kDone);
+  EXPECT_TRUE(says(why)) << writer->Stats().trouble;
+  PQclear(PQexec(holder, "commit"));
+  PQfinish(holder);
+  place_->Turn({writer.get()}, [&] { return answered == 2; });
+  EXPECT_EQ(writer->Stats().trouble, "");
+}
+
+// It may write, and make no partition.
+TEST_P(PostgresOnly, AnAppendForWhichNoPartitionCanBeMadeSaysWhy) {
+  Lead(*a, "a");
+  Wait(*a, [&](LogStore::Done done) { a->ReplaceMeta(0, {1, 0, "name", "now"}, std::move(done)); });
+  const std::string schema = postgres::Quoted(place().options().schema);
+  Server()->Run("create role guest login; grant usage on schema " + schema +
+                " to guest; grant select, insert, update on all tables in schema " + schema +
+                " to guest; drop table if exists " + place().Table("part_1_65"));
+  postgres::PostgresOptions options = place().options();
+  options.conninfo += " user=guest";
+  auto guest = place().NewStore(options);
+  LogStore::Acquired acquired;
+  ASSERT_EQ(Acquire(*guest, Look(*guest), ReignOf("b", 2), acquired), StoreAnswer::kDone);
+  const std::string bytes = "one";
+  guest->Append(acquired.fence, 1, bytes, 1, [](const StoreResult&) { ADD_FAILURE(); });
+  const auto says = [&] {
+    return guest->Stats().trouble.find("must be owner of table part") != std::string::npos ||
+           guest->Stats().trouble.find("permission denied for schema") != std::string::npos;
+  };
+  place_->Turn({guest.get()}, says);
+  EXPECT_EQ(Beat(*guest, acquired.fence), StoreAnswer::kDone);
+  EXPECT_NE(Look(*guest).leader_at, 0);
+  EXPECT_TRUE(says()) << guest->Stats().trouble;
+}
+
 TEST_P(PostgresOnly, UnsafeSettingsAreRefused) {
   postgres::PostgresOptions options = place().options();
   options.allow_unsafe = false;
@@ -321,6 +395,9 @@ TEST_P(PostgresOnly, ACommitThatDidNotWaitIsNotBelieved) {
     });
   }
   EXPECT_FALSE(over);
+  place_->Turn({a.get()}, [&] {
+    return a->Stats().trouble.ends_with("a commit waits for a synchronous standby");
+  });
   PostgresPlace::Alter("synchronous_standby_names", "");
   place_->Turn({a.get()}, [&] { return over; });
   EXPECT_TRUE(result.done()) << result.why.message();

@@ -107,6 +107,25 @@ class Password(Demands):
             broker.wait_readyz("200 ready")
             self.assertEqual(self.put(broker, "two"), "INSERTED 2")
 
+    def test_a_broker_that_may_beat_and_not_append_is_not_ready(self) -> None:
+        node = self.one.nodes[0]
+        with self.shard("first") as shard:
+            broker = shard.first()
+            self.assertEqual(self.put(broker, "one"), "INSERTED 1")
+
+            def role(*words: str) -> None:
+                node.ctl("--user=root:secret", "role", *words)
+
+            role("grant-permission", "jobs", "readwrite", "/jobs/beat")
+            role("revoke-permission", "jobs", "--prefix=true", "/jobs/")
+            role("grant-permission", "jobs", "read", "--prefix=true", "/jobs/")
+            with broker.connect() as client:
+                client.send(b"put 0 0 10 3\r\ntwo\r\n")
+                broker.wait_readyz("503 no answer from etcd: .*permission denied")
+                role("grant-permission", "jobs", "readwrite", "--prefix=true", "/jobs/")
+                self.assertEqual(client.line(), "INSERTED 2")
+            broker.wait_readyz("200 ready")
+
     def test_a_reload_that_fails_changes_no_password(self) -> None:
         log = self.path / "log"
         log.mkdir()

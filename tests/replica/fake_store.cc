@@ -49,7 +49,7 @@ void FakeStore::Try(const std::shared_ptr<bool>& answered, const Execute& execut
   if (!link_.cut && !simulation_.Chance(link_.lose_request)) {
     simulation_.After(Delay(), [this, alive = alive_, answered, execute, sent] {
       const Answer answer = execute(sent);
-      if (!*alive || simulation_.Chance(link_.lose_answer)) return;
+      if (!*alive || answer == nullptr || simulation_.Chance(link_.lose_answer)) return;
       simulation_.After(Delay(), [this, alive, answered, answer] {
         if (!*alive || link_.cut || *answered) return;
         *answered = true;
@@ -135,7 +135,8 @@ void FakeStore::Acquire(const LogView& seen, const Reign& reign,
 void FakeStore::Append(Revision fence, std::uint64_t seq, const std::string& bytes,
                        std::uint64_t oldest, Done done) {
   ++link_.appends;
-  Do([this, &shard = shard_, fence, seq, bytes, oldest, done, tail_at = tail_at_](Time) -> Answer {
+  Do([this, &shard = shard_, &link = link_, fence, seq, bytes, oldest, done,
+      tail_at = tail_at_](Time) -> Answer {
     LogView& view = shard.view;
     const auto worked = [&]() -> Answer {
       return [this, done, at = view.tail_at] {
@@ -143,6 +144,7 @@ void FakeStore::Append(Revision fence, std::uint64_t seq, const std::string& byt
         done({});
       };
     };
+    if (link.appends_wait) return nullptr;
     if (view.leader_at != fence) return [done] { done({StoreAnswer::kFenced, {}}); };
     if (view.tail_at == tail_at) {
       if (shard.full) return [done] { done({StoreAnswer::kFull, {Code::kJournal, "full"}}); };

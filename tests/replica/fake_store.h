@@ -75,7 +75,8 @@ struct FakeLink {
   int notify_fd = -1;
   std::function<void()> tick = nullptr;
   // What a call is answered with, unless it is kDone: then with what the shard says.
-  StoreResult opened = {}, looked = {}, acquired = {}, read = {}, founded = {};
+  StoreResult opened = {}, looked = {}, acquired = {}, read = {}, founded = {}, announced = {};
+  bool appends_wait = false;             // they are not done, and not answered
   std::optional<StoreResult> watch_end;  // ends the watch that is open, once
   StoreStats stats = {};
   // The clock of the host; none: that of the simulation.
@@ -139,7 +140,7 @@ class FakeStore final : public LogStore {
   using Answer = std::function<void()>;
   Time Sent() const { return link_.boot ? link_.boot() : simulation_.now; }
 
-  // Carried out at the shard; `sent` is when the try left.
+  // Carried out at the shard; `sent` is when the try left. Without an answer it goes out again.
   using Execute = std::function<Answer(Time sent)>;
 
   void Do(Execute execute);

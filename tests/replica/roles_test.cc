@@ -535,6 +535,35 @@ TEST_F(RolesTest, WhatIsSaidOfALeaderThatLeftAndOfAStoreThatIsAway) {
       << "this comes first";
 }
 
+TEST_F(RolesTest, APartThatIsNotAnsweredIsTroubleAlthoughBeatsAre) {
+  Lead();
+  first.link.appends_wait = true;
+  first.Put(1, "x");
+  RunFor(kSecond);
+  EXPECT_FALSE(first.journal->Replica().stuck);
+  EXPECT_EQ(first.journal->Replica().trouble, "");
+  RunFor(3 * kSecond);
+  EXPECT_TRUE(first.journal->MayServe());
+  EXPECT_TRUE(first.journal->Replica().stuck);
+  EXPECT_EQ(first.journal->Replica().trouble,
+            "no answer from the store: an append is not answered");
+  first.link.stats.trouble = "permission denied";
+  EXPECT_EQ(first.journal->Replica().trouble, "no answer from the store: permission denied");
+  first.link.stats.trouble = "";
+  first.link.appends_wait = false;
+  RunFor(kSecond);
+  EXPECT_FALSE(first.journal->Replica().stuck);
+  EXPECT_EQ(first.journal->Replica().trouble, "");
+}
+
+TEST_F(RolesTest, AStoreWithoutSpaceIsNoAppendWithoutAnswer) {
+  Lead();
+  shard.full = true;
+  first.Put(1, "x");
+  RunFor(5 * kSecond);
+  EXPECT_FALSE(first.journal->Replica().stuck);
+}
+
 // The compaction needs the body, and the store cannot read it now.
 TEST_F(RolesTest, ABodyThatIsCarriedIsReadAgainWhereThatFailed) {
   LeadWithColdJobs();
