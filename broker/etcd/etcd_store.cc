@@ -112,11 +112,12 @@ void EtcdStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
 }
 
 // Nobody waits for it: the next one comes soon.
-void EtcdStore::Announce(const Reign& standby) {
+void EtcdStore::Announce(const Reign& standby, Done done) {
   TxnRequest txn;
   ThenPut(txn, Key("standby"), StandbyJson(standby));
   Ask<TxnResponse>(QuickPlan(kTxn), txn,
-                   [](const StoreResult&, const TxnResponse&, const CallAnswer&) {});
+                   [done = std::move(done)](const StoreResult& result, const TxnResponse&,
+                                            const CallAnswer&) { done(result); });
 }
 
 void EtcdStore::WriteMeta(TxnRequest txn, Revision seen, const ShardMeta& meta, Done done) {

@@ -29,7 +29,7 @@ class EtcdStore final : public LogStore {
 
   void Look(LookDone done) override;
   void Found(const ShardMeta& meta, Done done) override;
-  void Announce(const Reign& standby) override;
+  void Announce(const Reign& standby, Done done) override;
   void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) override;
   void Acquire(const LogView& seen, const Reign& reign, AcquireDone done) override;
   void Append(Revision fence, std::uint64_t seq, const std::string& bytes, std::uint64_t oldest,

@@ -24,6 +24,7 @@ constexpr char kNoPartition[] = "23514";
 constexpr char kOverlaps[] = "42P17";
 constexpr char kAttached[] = "42809";  // the partition is there: an earlier try worked
 constexpr char kDiskFull[] = "53100";
+constexpr char kMayNot[] = "42501";
 
 StoreResult Full(const Reply& reply) {
   return {StoreAnswer::kFull, {Code::kJournal, reply.message}};
@@ -245,10 +246,16 @@ void PostgresStore::WriteMeta(Statement statement, Done done) {
   has_tables_ ? write({}) : MakeTables(write);
 }
 
-// Nobody waits for it: the next one comes soon.
-void PostgresStore::Announce(const Reign& standby) {
-  caller_.Call(LaneOf::kReads, Slow(statements_.Announce(standby), kDiskFull),
-               [](const CallAnswer&) {});
+void PostgresStore::Announce(const Reign& standby, Done done) {
+  caller_.Call(LaneOf::kReads,
+               Slow(statements_.Announce(standby), fmt::format("{} {}", kDiskFull, kMayNot)),
+               [done = std::move(done)](const CallAnswer& answer) {
+                 if (!answer.result.done()) return done(answer.result);
+                 const Reply& reply = answer.reply;
+                 if (reply.ok()) return done({});
+                 if (reply.state == kDiskFull) return done(Full(reply));
+                 done({StoreAnswer::kRefused, {Code::kJournal, "PostgreSQL: " + reply.message}});
+               });
 }
 
 // --- leading
@@ -323,7 +330,7 @@ void PostgresStore::EndBlockers(std::int64_t pid, std::uint64_t seen, std::uint6
   if (std::exchange(ending_blockers_, true)) return;
   const std::vector<std::string> names = {SessionName(options_.schema, seen),
                                           SessionName(options_.schema, epoch)};
-  caller_.Call(LaneOf::kReads, Slow(Statements::Terminate(pid, caller_.Pids(), names), "42501"),
+  caller_.Call(LaneOf::kReads, Slow(Statements::Terminate(pid, caller_.Pids(), names), kMayNot),
                [this](const CallAnswer& answer) {
                  ending_blockers_ = false;
                  const Rows& rows = answer.reply.rows;

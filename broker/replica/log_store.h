@@ -92,7 +92,8 @@ enum class StoreAnswer : std::uint8_t {
   kFenced,   // another broker acquired the shard; of an acquire: it lost the race
   kFull,     // not done: the store has no space
   kTrimmed,  // what was asked for is not kept any more
-  kRefused,  // of an acquire: not done, until the operator acts; the Status says how
+  kRefused,  // of an acquire or announcement: not done, until the operator acts; the Status says
+             // how
   kFailed,   // not done, and trying again would not help; the Status says why: kJournal if a fresh
              // process may find the store usable
 };
@@ -190,8 +191,8 @@ class LogStore {
   // Replaces `meta`, if it is still that of revision `seen`.
   virtual void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) = 0;
 
-  // A standby has caught up: writes `standby`.
-  virtual void Announce(const Reign& standby) = 0;
+  // A standby has caught up: writes `standby`. kRefused: it may not write, and so could not lead.
+  virtual void Announce(const Reign& standby, Done done) = 0;
 
   // Becomes the leader if nothing happened since `seen`. `fence` is the revision that every later
   // write names, `last` the end of the log, `sent` when the first try left.

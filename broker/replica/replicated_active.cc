@@ -69,7 +69,7 @@ void ReplicatedJournal::OnAcquired(const StoreResult& result, const LogStore::Ac
   read_at_ = acquired.at;
   read_to_ = acquired.last;
   role_ = Role::kCatchingUp;
-  no_lead_ = {};
+  no_lead_ = may_not_write_ = {};
   ++replica_.takeovers;
   Log(LogLevel::kInfo, "this broker leads; reading the rest of the journal",
       {{"epoch", reign_.epoch},

@@ -346,10 +346,7 @@ void ReplicatedJournal::FollowTick(Time now) {
     if (silent || now >= watch_again_) OpenWatch();
   }
   NoteApplied();
-  if (CaughtUp(now) && now >= announce_again_) {
-    announce_again_ = now + kAnnouncePause;
-    store_->Announce(reign_);
-  }
+  if (CaughtUp(now) && now >= announce_again_ && !announcing_) Announce(now);
   const bool must = silence_.MustLook(now) || must_look_ || now >= sight_.boot + kLookPause;
   if (must && !looking_ && now >= next_look_) Look(now);
   if (silence_.MayAcquire(now) && !must_look_ && now >= acquire_from_) Acquire();
@@ -367,6 +364,20 @@ Time ReplicatedJournal::NextFollowTick(Time now) const {
   }
   if (looking_) return next;
   return std::min(next, must_look_ ? next_look_ : std::max(next_look_, sight_.boot + kLookPause));
+}
+
+// What a standby writes shows others that it has caught up, and itself that it may write.
+void ReplicatedJournal::Announce(Time now) {
+  announcing_ = true;
+  announce_again_ = now + kAnnouncePause;
+  store_->Announce(reign_, [this](const StoreResult& result) {
+    announcing_ = false;
+    const bool refused = result.answer == StoreAnswer::kRefused;
+    if (refused && may_not_write_.message() != result.why.message()) {
+      Log(LogLevel::kError, "this broker cannot lead", {{"error", result.why.message()}});
+    }
+    may_not_write_ = refused ? result.why : Status();
+  });
 }
 
 // Notes whether what a look has shown is applied now.

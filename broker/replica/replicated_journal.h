@@ -119,6 +119,7 @@ class ReplicatedJournal final : public Journal,
   void NoteEvent();
   Time silent_at() const;
 
+  void Announce(Time now);
   void NoteApplied();
   bool CaughtUp(Time now) const {
     return role_ == Role::kFollowing && fresh_ && (!ahead_ || now < ahead_->boot + kBehind);
@@ -197,6 +198,7 @@ class ReplicatedJournal final : public Journal,
   Role role_ = Role::kStarting;
   Role was_ = Role::kStarting;  // before it began to acquire
   Status no_lead_;              // why this broker cannot begin to lead
+  Status may_not_write_;        // why, of a standby that was refused what it announced
   Time found_again_ = kNever;   // the shard, when the store had no space for it
   mutable ReplicaStats replica_;
   JournalStats stats_;
@@ -235,6 +237,7 @@ class ReplicatedJournal final : public Journal,
   bool fresh_ = false;          // the one before was applied within kBehind
   bool told_caught_up_ = false;
   Time announce_again_ = 0;  // that it has caught up
+  bool announcing_ = false;
   Time tell_again_ = 0;
   Time answered_ = 0;  // when the store was last heard
   Time tell_of_store_ = 0, trouble_since_ = 0;

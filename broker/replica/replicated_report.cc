@@ -63,8 +63,9 @@ bool ReplicatedJournal::IsStuck(Time now) const {
 // Why this broker cannot lead or follow; empty: it can.
 std::string ReplicatedJournal::Trouble(const StoreStats& store, Time now) const {
   const bool unanswered = now > answered_ + std::max(silence_.lease(), options_.lease) / 2;
-  if (!no_lead_.ok() && (!unanswered || role_ == Role::kStarting)) {
-    return "this broker cannot lead: " + no_lead_.message();
+  const Status& no_lead = no_lead_.ok() ? may_not_write_ : no_lead_;
+  if (!no_lead.ok() && (!unanswered || role_ == Role::kStarting)) {
+    return "this broker cannot lead: " + no_lead.message();
   }
   if (!unanswered && !IsStuck(now)) return "";
   return "no answer from " + words().name + ": " +

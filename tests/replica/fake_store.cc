@@ -89,10 +89,12 @@ void FakeStore::Found(const ShardMeta& meta, Done done) {
   });
 }
 
-void FakeStore::Announce(const Reign& /*standby*/) {
-  Do([&shard = shard_](Time) -> Answer {
-    if (!shard.full) shard.view.standby_at = shard.Begin();
-    return [] {};
+void FakeStore::Announce(const Reign& /*standby*/, Done done) {
+  Do([&shard = shard_, &link = link_, done](Time) -> Answer {
+    if (!link.announced.done()) return [done, announced = link.announced] { done(announced); };
+    if (shard.full) return [done] { done({StoreAnswer::kFull, {Code::kJournal, "full"}}); };
+    shard.view.standby_at = shard.Begin();
+    return [done] { done({}); };
   });
 }
 

@@ -104,7 +104,7 @@ class FakeStore final : public LogStore {
   }
   void Look(std::function<void(StoreResult, const LogView&)> done) override;
   void Found(const ShardMeta& meta, Done done) override;
-  void Announce(const Reign& standby) override;
+  void Announce(const Reign& standby, Done done) override;
   void ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) override;
   void Acquire(const LogView& seen, const Reign& reign,
                std::function<void(StoreResult, const Acquired&)> done) override;

@@ -564,6 +564,20 @@ TEST_F(RolesTest, AStoreWithoutSpaceIsNoAppendWithoutAnswer) {
   EXPECT_FALSE(first.journal->Replica().stuck);
 }
 
+// It reads all that is there; only its own announcement shows that it may not write.
+TEST_F(RolesTest, AStandbyThatMayNotWriteSaysThatItCannotLead) {
+  second.link.announced = {StoreAnswer::kRefused, {Code::kJournal, "permission denied"}};
+  LeadAndFollow();
+  RunFor(10 * kSecond);
+  EXPECT_EQ(second.role(), Role::kFollowing);
+  EXPECT_EQ(second.journal->Replica().trouble, "this broker cannot lead: permission denied")
+      << "whatever beats it sees";
+  EXPECT_FALSE(first.journal->Replica().stuck);
+  second.link.announced = {};
+  RunFor(10 * kSecond);
+  EXPECT_EQ(second.journal->Replica().trouble, "");
+}
+
 // The compaction needs the body, and the store cannot read it now.
 TEST_F(RolesTest, ABodyThatIsCarriedIsReadAgainWhereThatFailed) {
   LeadWithColdJobs();
