@@ -7,6 +7,7 @@
 #include "broker/journal/live_jobs.h"
 #include "broker/journal/wal/file_system.h"
 #include "broker/journal/wal/wal_recovery.h"
+#include "broker/journal/wal/wal_scan.h"
 #include "broker/replica/batch_writer.h"
 #include "broker/replica/log_space.h"
 #include "broker/replica/replica_tools.h"
@@ -122,6 +123,8 @@ Status FoundShard(StoreCalls& calls, const ReplicaOptions& options) {
 
 Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::string& directory,
                      std::string& report) {
+  const bool has = GS_TRY(HasJournal(SystemFileSystem(), directory));
+  if (!has) return NoJournal(directory);
   const auto lock = GS_TRY(LockDirectory(SystemFileSystem(), directory));
   Census live;
   std::uint64_t next_id = 0;

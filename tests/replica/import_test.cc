@@ -123,6 +123,15 @@ TEST_F(ImportTest, OfWhatIsNoJournal) {
   EXPECT_EQ(report, "");
 }
 
+TEST_F(ImportTest, OfADirectoryWithoutAJournal) {
+  std::filesystem::create_directory(Folder("in"));
+  const Status status = Import();
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_EQ(status.message(), Folder("in") + ": no journal here");
+  EXPECT_EQ(shard.view.at, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(Folder("in")));
+}
+
 TEST_F(ImportTest, OverwritesNoJournal) {
   WriteTwo();
   Found();
