@@ -36,6 +36,13 @@ Status CheckTail(const LogView& view, const std::vector<LogPart>& end) {
   return {};
 }
 
+Status CheckRemains(const std::vector<LogPart>& first, const StoreWords& words) {
+  if (first.empty()) return {};
+  return {Code::kCorrupt, "meta, leader and tail are missing, and " + PartName(first.front().seq) +
+                              " is there: keys of this journal were deleted; restore " +
+                              words.name + ", or " + words.erase + " to begin without any job"};
+}
+
 Status Follower::Take(const LogPart& part) {
   if (part.seq < next_) return {};
   if (part.seq > next_) return Damaged(next_, "is missing");

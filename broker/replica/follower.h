@@ -103,6 +103,10 @@ class Follower {
 // Compares what `tail` says with the parts from its last one on, as they were at that revision.
 Status CheckTail(const LogView& view, const std::vector<LogPart>& end);
 
+// Of a shard without any small key, of which the first parts were read: parts without any other key
+// are those of a journal whose other keys were deleted.
+Status CheckRemains(const std::vector<LogPart>& first, const StoreWords& words);
+
 // The name of a part's key behind the prefix: "j/" and 16 hex digits.
 std::string PartName(std::uint64_t seq);
 

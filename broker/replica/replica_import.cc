@@ -1,6 +1,7 @@
 // From a directory into a shard that has no journal yet.
 
 #include <string>
+#include <vector>
 
 #include "broker/base/clock.h"
 #include "broker/base/status.h"
@@ -9,6 +10,7 @@
 #include "broker/journal/wal/wal_recovery.h"
 #include "broker/journal/wal/wal_scan.h"
 #include "broker/replica/batch_writer.h"
+#include "broker/replica/follower.h"
 #include "broker/replica/log_space.h"
 #include "broker/replica/replica_tools.h"
 #include "broker/replica/store_call.h"
@@ -82,7 +84,8 @@ Status CopyLive(const std::string& directory, const Census& live, Importer& impo
 }
 
 // A shard without `meta`, so that no broker starts from half a journal: the import writes it last.
-Status CheckUnused(const LogView& view, const StoreWords& words) {
+Status CheckUnused(StoreCalls& calls, const LogView& view) {
+  const StoreWords& words = calls.words();
   GS_TRY(CheckImport(view, words));
   if (view.last != 0) {
     return {Code::kInvalid, "this shard has a journal already; choose another " + words.option};
@@ -91,7 +94,10 @@ Status CheckUnused(const LogView& view, const StoreWords& words) {
     return {Code::kInvalid,
             "the broker " + view.leader.broker + " leads this shard; stop all of its brokers"};
   }
-  if (view.meta_at == 0) return {};
+  if (view.meta_at == 0) {
+    const std::vector<LogPart> first = GS_TRY(calls.Read(1, view.at));
+    return CheckRemains(first, words);
+  }
   return {Code::kInvalid, "a broker has founded this shard already: stop all brokers of it, " +
                               words.erase + " (" + words.command + "), and import again"};
 }
@@ -99,7 +105,7 @@ Status CheckUnused(const LogView& view, const StoreWords& words) {
 // Leads the shard, which nobody can found from then on.
 Result<LogStore::Acquired> LeadUnused(StoreCalls& calls, Reign& reign) {
   const LogView view = GS_TRY(calls.Look());
-  GS_TRY(CheckUnused(view, calls.words()));
+  GS_TRY(CheckUnused(calls, view));
   reign.attempt = 1;
   reign.epoch = view.leader.epoch + 1;
   Result<LogStore::Acquired> acquired = calls.Acquire(view, reign);

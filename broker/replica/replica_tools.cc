@@ -35,10 +35,12 @@ Status NoJournal(const StoreWords& words) {
   return {Code::kNotFound, "there is no journal " + words.within + " this " + words.shard};
 }
 
-Status CheckMeta(const LogView& view, const StoreWords& words) {
+Status CheckMeta(StoreCalls& calls, const LogView& view) {
   if (view.meta_at != 0) return CheckFormat(view.meta.format);
-  GS_TRY(CheckImport(view, words));
-  return NoJournal(words);
+  GS_TRY(CheckImport(view, calls.words()));
+  const std::vector<LogPart> first = GS_TRY(calls.Read(1, view.at));
+  GS_TRY(CheckRemains(first, calls.words()));
+  return NoJournal(calls.words());
 }
 
 // The revision at which the log from `next` on can be read, when that at which it was read was
@@ -154,7 +156,7 @@ Status CheckReplica(LogStore& store, std::string& report) {
   StoreCalls calls(store);
   GS_TRY(calls.Open());
   const LogView view = GS_TRY(calls.Look());
-  GS_TRY(CheckMeta(view, calls.words()));
+  GS_TRY(CheckMeta(calls, view));
   report += Described(view);
   Status tail = CheckEnd(calls, view);
   if (!tail.ok() && tail.code() != Code::kCorrupt) return tail;
@@ -239,7 +241,7 @@ Status ExportReplica(LogStore& store, const std::string& to, std::string& report
   StoreCalls calls(store);
   GS_TRY(calls.Open());
   const LogView view = GS_TRY(calls.Look());
-  GS_TRY(CheckMeta(view, calls.words()));
+  GS_TRY(CheckMeta(calls, view));
   GS_TRY(CheckEnd(calls, view));
   const std::string directory = to.substr(0, to.find_last_not_of('/') + 1);
   const std::string beside = directory + ".new";
@@ -270,7 +272,7 @@ Status UpgradeReplica(LogStore& store, std::string& report) {
   StoreCalls calls(store);
   GS_TRY(calls.Open());
   const LogView view = GS_TRY(calls.Look());
-  if (view.meta_at == 0) return NoJournal(calls.words());
+  if (view.meta_at == 0) return CheckMeta(calls, view);
   ShardMeta meta = view.meta;
   const std::string now = absl::StrCat("format ", kReplicaFormat);
   if (meta.format > kReplicaFormat) {

@@ -75,17 +75,13 @@ void ReplicatedJournal::FirstLook() {
   });
 }
 
-// Parts without any other key are those of a journal whose other keys were deleted.
 void ReplicatedJournal::LookForRemains(const LogView& view) {
   store_->Read(1, 1, view.at, [this](const StoreResult& result, const std::vector<LogPart>& parts) {
     if (role_ != Role::kStarting) return;
     if (result.answer == StoreAnswer::kTrimmed) return FirstLook();
     if (!result.done()) return Fail(result);
-    if (parts.empty()) return Found();
-    Over({Code::kCorrupt, "meta, leader and tail are missing, and " + PartName(parts.front().seq) +
-                              " is there: keys of this journal were deleted; restore " +
-                              words().name + ", or " + words().erase + " to begin without any job"},
-         1);
+    if (Status status = CheckRemains(parts, words()); !status.ok()) return Over(status, 1);
+    Found();
   });
 }
 

@@ -132,6 +132,21 @@ TEST_F(ImportTest, OfADirectoryWithoutAJournal) {
   EXPECT_TRUE(std::filesystem::is_empty(Folder("in")));
 }
 
+// An import into it would end with the advice to erase what can be restored.
+TEST_F(ImportTest, IntoAShardOfWhichOnlyPartsAreLeft) {
+  WriteTwo();
+  KeepBatches(2);
+  const Revision at = shard.view.at;
+  shard.view = {};
+  shard.view.at = at;
+  const Status status = Import();
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_EQ(status.message(),
+            "meta, leader and tail are missing, and j/0000000000000001 is there: keys of this "
+            "journal were deleted; restore the store, or erase it to begin without any job");
+  EXPECT_EQ(shard.view.at, at);
+}
+
 TEST_F(ImportTest, OverwritesNoJournal) {
   WriteTwo();
   Found();

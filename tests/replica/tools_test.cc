@@ -37,6 +37,20 @@ TEST_F(CheckTest, OfAShardThatNobodyFounded) {
   EXPECT_EQ(report, "");
 }
 
+TEST_F(CheckTest, OfAShardOfWhichOnlyPartsAreLeft) {
+  KeepBatches(2);
+  const Revision at = shard.view.at;
+  shard.view = {};
+  shard.view.at = at;
+  const std::string remains =
+      "meta, leader and tail are missing, and j/0000000000000001 is there: keys of this journal "
+      "were deleted; restore the store, or erase it to begin without any job";
+  EXPECT_EQ(CheckReplica(store, report).message(), remains);
+  EXPECT_EQ(ExportReplica(store, Folder("out"), report).message(), remains);
+  EXPECT_EQ(UpgradeReplica(store, report).message(), remains);
+  EXPECT_EQ(CheckReplica(store, report).code(), Code::kCorrupt);
+}
+
 TEST_F(CheckTest, OfAShardThatNobodyHasLed) {
   Found();
   EXPECT_TRUE(CheckReplica(store, report).ok());
