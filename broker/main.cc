@@ -63,7 +63,7 @@ int Refuse(const std::string& program, const Status& status) {
 // --journal-check etcd, --journal-export, --journal-import and --journal-upgrade.
 int ReplicaTool(const std::string& program, const CommandLine& line) {
   const Settings& settings = line.settings;
-  Status usage = CheckReplicaTool(settings.config);
+  Status usage = CheckReplicaTool(line);
   if (!settings.errors.empty()) {
     usage = {Code::kInvalid, fmt::format("{}", fmt::join(settings.errors, "\n"))};
   } else if (!usage.ok()) {

@@ -116,7 +116,18 @@ Status CheckReplication(const Config& config) {
   return CheckStore(config);
 }
 
-Status CheckReplicaTool(const Config& config) {
+Status CheckReplicaTool(const CommandLine& line) {
+  const Config& config = line.settings.config;
+  if (line.action == CommandLine::Action::kCheckReplica) {
+    const bool etcd = line.text == "etcd";
+    const bool there = etcd ? !config.etcd.endpoints.empty() : !config.postgres.conninfo.empty();
+    if (config.Replicated() && !there) {
+      return {Code::kInvalid,
+              fmt::format("{}: missing; --journal-check {} needs it, and {} is given",
+                          etcd ? "etcd.endpoints" : "postgres.conninfo", line.text,
+                          config.ReplicatedBy())};
+    }
+  }
   if (config.Replicated()) return CheckStore(config);
   return {Code::kInvalid,
           "etcd.endpoints: missing; it, or postgres.conninfo, says where the journal is"};

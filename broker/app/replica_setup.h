@@ -16,7 +16,7 @@ namespace gearstalk {
 Status CheckReplication(const Config& config);
 
 // The same of a tool that works on the replicated journal.
-Status CheckReplicaTool(const Config& config);
+Status CheckReplicaTool(const CommandLine& line);
 
 struct ReplicaSetup {
   std::unique_ptr<Journal> journal;

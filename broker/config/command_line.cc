@@ -134,7 +134,7 @@ Result<CommandLine> ReadCommandLine(int argc, const char* const* argv, const Che
   if (!flags.export_to.empty()) line.action = Action::kExportReplica;
   if (!flags.import_from.empty()) line.action = Action::kImportReplica;
   if (flags.upgrade) line.action = Action::kUpgradeReplica;
-  line.text = flags.export_to + flags.import_from;
+  line.text = flags.journal_to_check + flags.export_to + flags.import_from;
   return line;
 }
 

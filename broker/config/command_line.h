@@ -25,7 +25,7 @@ struct CommandLine {
     kUpgradeReplica,
   } action = Action::kServe;
   // kPrintAndExit: what; kCheckJournal, kSalvageJournal, kExportReplica, kImportReplica: the
-  // directory
+  // directory; kCheckReplica: the kind of store
   std::string text;
 };
 

@@ -14,6 +14,7 @@ from servers import (AS_NOBODY, PostgresShard, Process, Servers, eventually, fre
 from cluster import ETCD, Broker, Client, Etcd, Shard, http_get
 
 BROKER = sys.argv.pop(1)
+GOLDEN = Path(__file__).resolve().parents[1] / "journal/golden/v2-ended"
 
 
 class Tools(unittest.TestCase):
@@ -79,7 +80,8 @@ class Tools(unittest.TestCase):
         for number, store in enumerate(shards):
             done = store.tool("--journal-import", str(directory))
             self.assertEqual(done.returncode, 0, done)
-            done = store.tool("--journal-check", "postgres")
+            kind = "postgres" if isinstance(store, PostgresShard) else "etcd"
+            done = store.tool("--journal-check", kind)
             self.assertIn("200 live jobs", done.stdout)
             directory = self.path / str(number)
             self.assertEqual(store.tool("--journal-export", str(directory)).returncode, 0)
@@ -103,12 +105,59 @@ class Tools(unittest.TestCase):
         kept = ("id", "state", "pri", "tube", "buries", "reserves", "delay", "ttr")
         return [line for line in lines if line.split(":")[0] in kept]
 
+    def test_a_check_is_of_the_store_that_it_names(self) -> None:
+        for flags, kind, missing in ((["--postgres-conninfo", "host=/nowhere"], "etcd", "etcd.endpoints"),
+                                     (["--etcd-endpoints", "127.0.0.1:1"], "postgres", "postgres.conninfo")):
+            done = self.run_broker(*flags, "--journal-check", kind)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn(f"{missing}: missing; --journal-check {kind} needs it", done.stderr)
+
+    def test_parts_without_the_row_are_found_by_all_tools(self) -> None:
+        primary = self.servers.primary
+        with self.shard() as shard:
+            broker = shard.first()
+            with broker.connect() as client:
+                self.assertEqual(client.put("one"), "INSERTED 1")
+            broker.signal(15)
+            self.assertEqual(broker.wait(), 0)
+            schema = self.id().rpartition(".")[2]
+            row = f"select count(*) from {schema}.shard"
+            primary.sql(f"create table {schema}.kept as table {schema}.shard")
+            primary.sql(f"delete from {schema}.shard")
+            journal = self.path / "journal"
+            shutil.copytree(GOLDEN, journal)
+            for words in (("--journal-check", "postgres"), ("--journal-export", str(self.path / "out")),
+                          ("--journal-import", str(journal))):
+                done = shard.tool(*words)
+                self.assertEqual(done.returncode, 1, done)
+                self.assertIn("and j/0000000000000001 is there: keys of this journal were deleted", done.stderr)
+                self.assertEqual(primary.sql(row), "0")
+            primary.sql(f"insert into {schema}.shard table {schema}.kept")
+            with shard.first().connect() as client:
+                self.assertEqual(client.reserve()[1], "one")
+
+    def test_a_standby_that_may_only_read_says_so(self) -> None:
+        primary = self.servers.primary
+        schema = self.id().rpartition(".")[2]
+        with self.shard() as shard:
+            shard.first()
+            primary.sql(f"create role reader login; grant usage on schema {schema} to reader; "
+                        f"grant select on all tables in schema {schema} to reader")
+            with PostgresShard(BROKER, self.servers, schema,
+                               conninfo=self.servers.conninfo + " user=reader") as reading:
+                standby = reading.broker("b2")
+                standby.wait_readyz("503 this broker cannot lead: PostgreSQL: permission denied",
+                                    "?role=standby")
+                self.assertEqual(standby.metric("gearstalkd_replica_caught_up"), 0)
+                primary.sql(f"grant insert, update on all tables in schema {schema} to reader")
+                standby.wait_readyz("200 ", "?role=standby")
+
     def test_check_of_an_empty_schema_makes_nothing(self) -> None:
         done = self.shard().tool("--journal-check", "postgres")
         self.assertEqual(done.returncode, 1, done)
         self.assertIn("there is no journal in this schema", done.stderr)
         self.assertEqual(self.servers.primary.sql(
-            "select count(*) from pg_namespace where nspname like 'test%'"), "0")
+            f"select count(*) from pg_namespace where nspname = '{self.id().rpartition('.')[2]}'"), "0")
 
     def test_what_the_server_says_of_itself(self) -> None:
         with self.shard() as shard:
