@@ -13,6 +13,7 @@ namespace gearstalk::postgres {
 namespace {
 
 constexpr int kSettingsOf14 = 140'000;
+constexpr char kBadPassword[] = "28P01";
 
 // What an administrator may have set for the role must not change what statements mean. The path
 // comes first: no function is called before. Parts are found by their key, also in a new partition
@@ -155,7 +156,8 @@ void Connection::Down(std::string why) {
   if (state_ == State::kDown) return;
   if (why.empty() && connection_ != nullptr) {
     why = PQerrorMessage(connection_);
-    trouble_state_ = StateIn(why);
+    // Without a password libpq ends the connection itself, and there is no SQLSTATE.
+    trouble_state_ = PQconnectionNeedsPassword(connection_) != 0 ? kBadPassword : StateIn(why);
     no_tls_ = why.find("does not support SSL") != std::string::npos;
   }
   trouble_ = why.substr(0, why.find_last_not_of(" \r\n\t") + 1);
