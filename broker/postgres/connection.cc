@@ -162,6 +162,7 @@ void Connection::Down(std::string why) {
   }
   trouble_ = why.substr(0, why.find_last_not_of(" \r\n\t") + 1);
   trouble_ = trouble_.substr(0, trouble_.find("\nLOCATION:"));
+  std::erase(trouble_, '\t');
   std::replace(trouble_.begin(), trouble_.end(), '\n', ' ');
   if (connection_ != nullptr) PQfinish(std::exchange(connection_, nullptr));
   // A statement that was sent has an answer, which says that its outcome is not known.

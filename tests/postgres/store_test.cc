@@ -265,7 +265,12 @@ TEST_P(PostgresOnly, NobodyAndNothingAreRefused) {
   options.conninfo = place().options().conninfo + " dbname=nothing";
   EXPECT_EQ(Refused(options).why.code(), Code::kInvalid);
   options.conninfo = "host=/nowhere dbname=postgres";
-  EXPECT_TRUE(Opened(options).done()) << "what cannot be reached is tried on";
+  auto away = place().NewStore(options);
+  EXPECT_TRUE(Wait(*away, [&](LogStore::Done done) { away->Open(std::move(done)); }).done())
+      << "what cannot be reached is tried on";
+  EXPECT_EQ(away->Stats().trouble.find_first_of("\t\n"), std::string::npos)
+      << away->Stats().trouble;
+  EXPECT_NE(away->Stats().trouble, "");
 }
 
 // What a client that stopped between Execute and Sync leaves in the server.
