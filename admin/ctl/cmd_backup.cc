@@ -92,10 +92,12 @@ Status CopyJournal(const std::string& from, const std::string& to, Copied& copie
   return Outcome(to, SyncDirectory(SystemFileSystem(), to));
 }
 
-// Reads all of it, as a start would.
+// Reads all of it, as a start would. A journal of another format is no wrong call.
 Status Verify(const std::string& directory) {
   std::string report;
-  return CheckJournal(SystemFileSystem(), directory, report);
+  Status status = CheckJournal(SystemFileSystem(), directory, report);
+  if (status.code() == Code::kInvalid) return {Code::kIo, status.message()};
+  return status;
 }
 
 Status MakeDirectory(const std::string& directory) {

@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,16 @@ class Backup(unittest.TestCase):
 
     def test_what_is_no_journal_is_refused(self) -> None:
         self.assertIn("no journal", self.backup(code=2))
+        self.assertFalse(self.copy.exists())
+
+    def test_an_unknown_format_is_no_wrong_call(self) -> None:
+        header = struct.pack("<8sQQ32xQ", b"GSTKWAL\n", 99, 1, 0x1d1b4c748b0a9fa3)
+        self.copy.mkdir()
+        for directory in (self.data, self.copy):
+            (directory / "0000000001.wal").write_bytes(header)
+        self.assertIn("format", self.restore(self.top / "restored", code=1))
+        shutil.rmtree(self.copy)
+        self.assertIn("format", self.backup(code=1))
         self.assertFalse(self.copy.exists())
 
     def exported(self, data: Path) -> list[str]:
