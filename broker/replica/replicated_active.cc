@@ -24,8 +24,12 @@ void ReplicatedJournal::Acquire() {
   was_ = std::exchange(role_, Role::kAcquiring);
   ++reign_.attempt;
   reign_.epoch = std::max(seen_.leader.epoch, follower_.epoch()) + 1;
-  Log(LogLevel::kInfo, "acquiring the shard",
-      {{"epoch", reign_.epoch}, {"last_leader", seen_.leader_at == 0 ? "-" : seen_.leader.broker}});
+  // One that is refused is tried each second.
+  if (no_lead_.ok()) {
+    Log(LogLevel::kInfo, "acquiring the shard",
+        {{"epoch", reign_.epoch},
+         {"last_leader", seen_.leader_at == 0 ? "-" : seen_.leader.broker}});
+  }
   // A leader that held on without beats may act for its whole lease, because nobody has watched its
   // beats.
   const bool held = seen_.leader_at != 0 && !seen_.leader.vacant && seen_.beat_at == 0;

@@ -208,10 +208,11 @@ TEST_F(EndingsTest, ABrokerThatMayNotLeadWaitsUntilItMay) {
   second.link.acquired = {StoreAnswer::kRefused, {Code::kJournal, "the node is read-only"}};
   SetLogSink([](LogLevel, LogCause, std::string_view event,
                 std::span<const LogField>) { logged.emplace_back(event); },
-             LogLevel::kError);
+             LogLevel::kInfo);
   RunFor(20 * kSecond);
   SetLogSink(nullptr, LogLevel::kOff);
-  EXPECT_EQ(std::exchange(logged, {}), (std::vector<std::string>{"this broker cannot lead"}));
+  EXPECT_EQ(std::exchange(logged, {}),
+            (std::vector<std::string>{"acquiring the shard", "this broker cannot lead"}));
   EXPECT_EQ(second.journal().Replica().trouble, "this broker cannot lead: the node is read-only");
   EXPECT_FALSE(second.may_serve());
   second.link.acquired = {};
