@@ -115,8 +115,10 @@ std::string StandbyReason(const Engine& engine) {
   if (!replica.shared) return "";
   if (!replica.trouble.empty()) return TextOf(replica.trouble);
   if (replica.role == ReplicaStats::Role::kActive) return "no standby could take over at once";
-  return fmt::format("this standby does not follow closely: {} are to be applied",
-                     Some(replica.behind_batches, "batch"));
+  if (replica.behind_batches == 0) return "this standby has not caught up yet";
+  const bool one = replica.behind_batches == 1;
+  return fmt::format("this standby does not follow closely: {} {} to be applied",
+                     replica.behind_batches, one ? "batch is" : "batches are");
 }
 
 std::string ServerReason(Concern kind, const Concerns& concerns, const Engine& engine) {
