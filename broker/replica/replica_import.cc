@@ -129,8 +129,7 @@ Status FoundShard(StoreCalls& calls, const ReplicaOptions& options) {
 
 Status ImportReplica(LogStore& store, const ReplicaOptions& options, const std::string& directory,
                      std::string& report) {
-  const bool has = GS_TRY(HasJournal(SystemFileSystem(), directory));
-  if (!has) return NoJournal(directory);
+  GS_TRY(FindJournal(SystemFileSystem(), directory));
   const auto lock = GS_TRY(LockDirectory(SystemFileSystem(), directory));
   Census live;
   std::uint64_t next_id = 0;
