@@ -65,6 +65,7 @@ class Policies(ConsoleTest):
         self.browser.open("#/tubes/thumbs?state=ready", "tube")
         self.browser.until("their number", lambda: "2" in self.browser.text("tab-groups"))
         self.browser.click("tab-groups")
+        self.browser.until("their rows", lambda: len(self.browser.all("group-row")) == 3)
         rows = [row.find_element("css selector", ".title").text.replace("\n", " ") for row in self.browser.all("group-row")]
         self.assertEqual(rows, ["ann as many run as may", "bob", "without a group"])
         self.assertEqual(self.browser.text("ctl-line"), "gearstalkctl groups thumbs --sort ready")
