@@ -98,7 +98,7 @@ class IdleGroups {
     return by_time_.top_time() <= now || by_time_.size() > kMost ? &by_time_.top()->group : nullptr;
   }
   void Add(GroupRest& rest) { by_time_.Push(rest.paced, &rest); }
-  void Remove(GroupRest& rest) { by_time_.Remove(&rest); }
+  void Remove(GroupRest& rest) { by_time_.Drop(&rest); }
 
  private:
   IndexedHeap<GroupRest> by_time_;

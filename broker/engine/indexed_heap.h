@@ -59,6 +59,7 @@ class IndexedHeap {
     SiftUp(entries_.size() - 1, {time, item});
   }
 
+  // Its slot says nothing from then on.
   void Remove(T* item) {
     const std::size_t slot = item->HeapSlot();
     GS_DCHECK(slot < entries_.size() && entries_[slot].item == item);
@@ -67,12 +68,13 @@ class IndexedHeap {
     if (slot < entries_.size()) Place(slot, last);
     // Gives the memory of a past peak back.
     if (entries_.empty() && entries_.capacity() > 64) entries_.shrink_to_fit();
-    item->HeapSlot() = kNoSlot;
   }
 
   // For elements whose slot is kNoSlot while they are in no heap.
   void Drop(T* item) {
-    if (item->HeapSlot() != kNoSlot) Remove(item);
+    if (item->HeapSlot() == kNoSlot) return;
+    Remove(item);
+    item->HeapSlot() = kNoSlot;
   }
   void Set(Time time, T* item) {
     item->HeapSlot() == kNoSlot ? Push(time, item) : Move(item, time);
