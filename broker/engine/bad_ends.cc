@@ -112,10 +112,12 @@ Lsn BadEnds::RunAgain(Time now, Job& job, const Verdict& verdict, BadEnd how) {
     if (verdict.attempt) job.MakeExtra().retrying = true;
     store_.EnterDelayed(job, Later(now, verdict.wait));
   }
-  const bool counted_only = !verdict.attempt && !IsRelease(how);
+  const bool counted_only = !verdict.attempt && !IsRelease(how) && !job.extra().untold;
+  const Record::Kind kind = counted_only ? Record::Kind::kCount : Record::Kind::kChange;
   // On a full disk, counters would take the space of deletions.
-  if (counted_only && !store_.Accepts(job, Record::Kind::kCount)) return 0;
-  return store_.Append(job, counted_only ? Record::Kind::kCount : Record::Kind::kChange);
+  if (!store_.Accepts(job, kind)) return 0;
+  if (!counted_only) job.MakeExtra().untold = false;
+  return store_.Append(job, kind);
 }
 
 Lsn BadEnds::Carry(Time now, Job& job, const Verdict& verdict, Finish::Kind kind,

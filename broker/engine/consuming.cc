@@ -189,8 +189,11 @@ Taken Consuming::ReserveJob(Time now, Consumer& consumer, JobId id) {
   const bool was_ready = job->state() == JobState::kReady;
   Taken taken = dispatch_.Take(now, *job, consumer);
   // The journal stores reserved jobs as ready. A restart must not bring back the state before.
-  if (!was_ready && store_.Accepts(*job, Record::Kind::kChange)) {
+  if (was_ready) return taken;
+  if (store_.Accepts(*job, Record::Kind::kChange)) {
     taken.lsn = std::max(taken.lsn, store_.Append(*job, Record::Kind::kChange));
+  } else {
+    job->MakeExtra().untold = true;  // its end says it
   }
   return taken;
 }

@@ -129,6 +129,7 @@ struct JobExtra : InJobMemory {
   Cause cause = Cause::kNone;
   bool retrying = false;  // delayed until its next attempt
   bool key_free = false;  // another job may take its key: this one runs, or is dead
+  bool untold = false;    // the journal took no record that it left the delayed or buried jobs
   std::unique_ptr<JobRest> rest;
 };
 static_assert(sizeof(JobExtra) == 48, "the memory budget of burying half of 10^6 jobs is 32 MB");

@@ -206,6 +206,22 @@ TEST_F(JournalTest, ABlockOfIdsThatIsLostWithTheDiskIsNotUsedUp) {
   EXPECT_GE(Foreground("f", client), kFirstSpareId);
 }
 
+TEST_F(JournalTest, TheEndOfAJobThatLeftTheBuriedOnAFullDiskSaysSo) {
+  RecordingConsumer& consumer = Connect();
+  Put(consumer, {.ttr_s = 5});
+  Reserve(consumer);
+  engine.Bury(Now(), consumer, 1, 5);
+  journal.RefuseAll();
+  EXPECT_NE(nullptr, engine.ReserveJob(Now(), consumer, 1).job);
+  journal.AcceptAll();
+  Pass(5 * kSecond);
+  EXPECT_EQ(JobState::kReady, engine.Find(1)->state());
+  KeptJournal same(journal.records());
+  Engine restarted({}, same);
+  Restart(same, restarted);
+  EXPECT_EQ(JobState::kReady, restarted.Find(1)->state());
+}
+
 TEST_F(JournalTest, NoIdIsGivenTwiceOverARestart) {
   RecordingObserver& client = Client();
   for (int i = 0; i < 3000; ++i) Foreground("f", client);
