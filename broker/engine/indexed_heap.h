@@ -59,7 +59,7 @@ class IndexedHeap {
     SiftUp(entries_.size() - 1, {time, item});
   }
 
-  // Its slot says nothing from then on.
+  // Its slot has no meaning from then on.
   void Remove(T* item) {
     const std::size_t slot = item->HeapSlot();
     GS_DCHECK(slot < entries_.size() && entries_[slot].item == item);

@@ -47,8 +47,8 @@ inline void CountTableMemory(std::ptrdiff_t change) {
   table_memory += static_cast<std::size_t>(change);
 }
 
-// A base of what lies in blocks of its own and counts there. `kAround`: what else it needs, in
-// bytes.
+// A base of classes whose objects lie each in a block of its own. `kCount` counts the block, and
+// `kAround` more bytes for what an object needs elsewhere.
 template <void (*kCount)(std::ptrdiff_t), std::size_t kAround = 0>
 struct InBlocks {
   static void* operator new(std::size_t size) {

@@ -23,7 +23,7 @@ enum class BadEnd : std::uint8_t {
   kTakenBack,  // an operator released it: the holder did nothing wrong
 };
 
-// What each of them is.
+// What the engine asks about each of them.
 struct BadEndTraits {
   BadEnd end;
   std::uint8_t word;  // of `retry_on`; 0: none names it

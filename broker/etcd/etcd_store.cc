@@ -111,7 +111,6 @@ void EtcdStore::ReplaceMeta(Revision seen, const ShardMeta& meta, Done done) {
   WriteMeta({}, seen, meta, std::move(done));
 }
 
-// Nobody waits for it: the next one comes soon.
 void EtcdStore::Announce(const Reign& standby, Done done) {
   TxnRequest txn;
   ThenPut(txn, Key("standby"), StandbyJson(standby));

@@ -29,8 +29,8 @@ class SegmentFiles {
   void Adopt(std::uint64_t number, std::uint64_t size);
   // The first new segment gets the next number.
   void SetCurrent(std::uint64_t number) { current_number_ = number; }
-  // A segment of no use becomes the next spare, or is removed: one that an earlier process had
-  // prepared and not begun.
+  // A segment of no use, such as one that an earlier process had prepared and not begun, becomes
+  // the next spare or is removed.
   Fault Discard(std::uint64_t number, std::uint64_t size);
 
   // Makes `number` the current segment, once the one before is on disk; uses the prepared file if
