@@ -57,6 +57,7 @@ class ReadJournal final : public MemoryJournal {
   Status Start(LiveState& state, JournalEvents& events) override {
     state_ = &state;
     GS_TRY(FindJournal(SystemFileSystem(), directory_));
+    lock_ = GS_TRY(LockForReading(SystemFileSystem(), directory_));
     const auto aside = FindSetAside(SystemFileSystem(), directory_);
     WalRecovery recovery(SystemFileSystem(), directory_);
     GS_TRY(recovery.Run([&](const Record& record, std::size_t /*size*/) {
@@ -80,6 +81,7 @@ class ReadJournal final : public MemoryJournal {
 
  private:
   const std::string directory_;
+  std::unique_ptr<File> lock_;
   LiveState* state_ = nullptr;
   std::vector<std::uint64_t> asked_;
 };
@@ -179,14 +181,14 @@ Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory, Acc
   if (changes) std::filesystem::create_directories(directory, error);
   if (error) return Status(Code::kIo, directory + ": " + error.message());
   // The lock tells which program runs there; a broker's lock does not mean that the source is in
-  // use. Whoever only reads makes none: a broker that runs there has made it.
+  // use. To hold it makes its file, which whoever only reads does not.
   std::optional<binlog::Lock> lock;
   if (changes || std::filesystem::exists(directory + "/lock", error)) {
     Result<binlog::Lock> held = binlog::Lock::Hold(directory);
     if (!held.ok()) return Status(Code::kIo, held.status().message());
     lock = std::move(held.value());
   }
-  std::unique_ptr<Journal> journal;
+  std::unique_ptr<Journal> journal = std::make_unique<ReadJournal>(directory);
   if (changes) {
     WalOptions options;
     options.directory = directory;
@@ -195,8 +197,6 @@ Result<std::unique_ptr<Channel>> OpenDirectory(const std::string& directory, Acc
     Result<std::unique_ptr<WalJournal>> opened = WalJournal::Open(std::move(options));
     if (!opened.ok()) return Status(Code::kIo, opened.status().message());
     journal = std::move(opened.value());
-  } else {
-    journal = std::make_unique<ReadJournal>(directory);
   }
   auto channel =
       std::make_unique<DirectoryChannel>(directory, access, std::move(lock), std::move(journal));

@@ -240,6 +240,11 @@ class Logs(unittest.TestCase):
             (folder / "none").mkdir()
             self.assertIn("no journal here", ctl("export", "--data-dir", folder / "none", code=1))
 
+    def test_no_export_of_a_directory_in_which_a_broker_runs(self) -> None:
+        with Folder() as folder, Broker("--data-dir", folder / "new"):
+            for command in ("export", "transfers"):
+                self.assertIn("in use", ctl(command, "--data-dir", folder / "new", code=1))
+
     def test_tubes_and_names(self) -> None:
         with Folder() as folder:
             log = copy("binlog-v5", folder / "log")
